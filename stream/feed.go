@@ -1,0 +1,237 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast/regen"
+)
+
+// feed follows one session's log for all of this node's readers.
+type feed struct {
+	hub  *Hub
+	key  regen.Key
+	refs int // guarded by hub.mu
+	ctx  context.Context
+	end  context.CancelFunc
+
+	confirmed chan struct{} // closed by the first confirmation of the subscription
+	confirm   sync.Once
+	dirty     chan struct{} // size 1: the log must be read
+	loading   chan struct{} // size 1: held while the log is read
+
+	mu     sync.Mutex // guards everything below
+	loaded bool
+	head   Head    // incarnation, fences, before
+	pos    EntryID // the last id taken in, a marker's included
+	window []Entry // without markers; seqs are contiguous
+	active *RunInfo
+	subs   []*Subscription // replaced, never changed in place
+	stale  bool            // some subscription needs a document
+}
+
+func newFeed(h *Hub, key regen.Key) *feed {
+	f := &feed{
+		hub: h, key: key,
+		confirmed: make(chan struct{}),
+		dirty:     make(chan struct{}, 1),
+		loading:   make(chan struct{}, 1),
+	}
+	f.ctx, f.end = context.WithCancel(h.ctx)
+	return f
+}
+
+// run reads the log whenever something may have changed, until the last reader left.
+func (f *feed) run() {
+	stop := f.hub.wakes.Follow(f.key, f.onWake)
+	defer stop()
+	for {
+		poll := time.NewTimer(f.hub.cfg.Poll/2 + rand.N(f.hub.cfg.Poll))
+		select {
+		case <-f.ctx.Done():
+			poll.Stop()
+			return
+		case <-f.dirty:
+			poll.Stop()
+		case <-poll.C:
+		}
+		if err := f.catchUp(f.ctx); err == nil {
+			f.resetStale(f.ctx)
+		}
+	}
+}
+
+func (f *feed) onWake(w Wake) {
+	if w.Confirmed {
+		f.confirm.Do(func() { close(f.confirmed) })
+		f.wakeUp()
+		return
+	}
+	if len(w.Entries) == 0 {
+		f.wakeUp()
+		return
+	}
+	f.offer(w.Incarnation, w.Entries)
+}
+
+func (f *feed) wakeUp() {
+	select {
+	case f.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// offer takes in copies that follow what the feed has: same incarnation, same epoch, next seq. Anything else is a reason to read.
+func (f *feed) offer(incarnation string, entries []Entry) {
+	f.mu.Lock()
+	took, gap := false, false
+	for _, e := range entries {
+		switch {
+		case !f.loaded || incarnation != f.head.Incarnation:
+			gap = true
+		case e.ID.Compare(f.pos) <= 0: // already seen
+		case e.Kind != KindMarker && e.ID == f.pos.Next():
+			f.take(e)
+			took = true
+		default:
+			gap = true
+		}
+	}
+	subs, stale := f.subs, f.stale
+	f.mu.Unlock()
+	if took {
+		notifyAll(subs)
+	}
+	if gap || stale {
+		f.wakeUp()
+	}
+}
+
+// catchUp reads the log from the feed's position to its top.
+func (f *feed) catchUp(ctx context.Context) error {
+	select {
+	case f.loading <- struct{}{}:
+		defer func() { <-f.loading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for {
+		f.mu.Lock()
+		after := f.pos
+		if !f.loaded {
+			after = EntryID{}
+		}
+		f.mu.Unlock()
+		page, err := f.hub.log.Page(ctx, f.key, after, f.hub.cfg.PageSize)
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		broken := f.merge(after, page)
+		subs := f.subs
+		f.mu.Unlock()
+		notifyAll(subs)
+		if !page.More && !broken {
+			return nil
+		}
+	}
+}
+
+// merge takes a page in. It reports true when the feed had to begin anew: the caller reads again, from the start of the log.
+func (f *feed) merge(after EntryID, page Page) bool {
+	if !f.loaded {
+		f.load(page)
+	} else if page.Head.Incarnation != f.head.Incarnation || page.Top.Compare(after) < 0 {
+		f.restart() // a top below where we asked: the log lost its tail (offers may have moved the position meanwhile)
+		return true
+	}
+	for _, e := range page.Entries {
+		if e.ID.Compare(f.pos) <= 0 {
+			continue // an offer was quicker
+		}
+		follows := e.Kind == KindMarker && e.ID.Seq == f.pos.Seq || e.Kind != KindMarker && e.ID.Seq == f.pos.Seq+1
+		if !follows && !(after.IsZero() && f.pos == after) {
+			f.restart() // the store lost entries, or trimmed what we did not see
+			return true
+		}
+		f.take(e)
+	}
+	return false
+}
+
+// load begins a feed with the first page.
+func (f *feed) load(page Page) {
+	f.loaded, f.head, f.pos, f.window = true, page.Head, EntryID{}, nil
+	f.active = nil
+	if a := page.Head.Active; page.Head.Run != "" && a != nil {
+		f.active = &RunInfo{Run: a.Run, Turn: a.Turn, Phase: phaseAccepted, StartedAt: a.StartedAt, Model: a.Model}
+	}
+}
+
+// restart forgets everything: every reader gets a reset.
+func (f *feed) restart() {
+	f.loaded, f.window, f.pos = false, nil, EntryID{}
+	for _, s := range f.subs {
+		s.stale = true
+	}
+	f.stale = len(f.subs) > 0
+}
+
+// take appends one entry that follows the position.
+func (f *feed) take(e Entry) {
+	f.pos = e.ID
+	switch e.Kind {
+	case KindMarker:
+		f.head.Fences = addFence(f.head.Fences, Fence{Epoch: e.ID.Epoch, First: e.ID.Seq + 1})
+		return
+	case KindStarted:
+		var st Started
+		_ = json.Unmarshal([]byte(e.Data), &st) // ours; a broken one shows as a run without names
+		f.active = &RunInfo{Run: st.Run, Turn: st.Turn, Phase: phaseAccepted, StartedAt: st.At, Model: st.Model, Node: st.Node}
+	case KindSettled:
+		f.active = nil
+	case KindText, KindReasoning, KindTool:
+		if f.active != nil && f.active.Phase != phaseStreaming {
+			a := *f.active
+			a.Phase = phaseStreaming
+			f.active = &a
+		}
+	}
+	f.window = append(f.window, e)
+	if e.Kind == KindSettled {
+		f.trim()
+	}
+}
+
+// trim keeps the entries of the run that was settled last, as the owner does in the log.
+func (f *feed) trim() {
+	i := len(f.window) - 1
+	for i > 0 && f.window[i].Kind != KindStarted {
+		i--
+	}
+	if i <= 0 {
+		return
+	}
+	f.head.Before = f.window[i-1].ID
+	f.window = slices.Clone(f.window[i:])
+	f.head.Fences = f.head.Fences.Prune(f.window[0].ID.Seq)
+}
+
+// addFence appends a fence; one that no entry was written under is replaced.
+func addFence(fs Fences, n Fence) Fences {
+	fs = slices.Clone(fs)
+	for len(fs) > 0 && fs[len(fs)-1].First >= n.First {
+		fs = fs[:len(fs)-1]
+	}
+	return append(fs, n)
+}
+
+func notifyAll(subs []*Subscription) {
+	for _, s := range subs {
+		s.notify()
+	}
+}
