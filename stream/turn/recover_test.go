@@ -1,0 +1,106 @@
+package turn_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/regen"
+	"holdfast/stream"
+)
+
+// The owner dies in mid-answer: another node settles the run once, keeps every word that was shown, and the person can go on.
+// contract: C9
+func TestDeadOwnerIsSettledByAnotherNode(t *testing.T) {
+	store := newStore(t)
+	o := nodeOptions{ttl: 2 * time.Second, watch: true}
+	a, b := newNode(t, "a", store, o), newNode(t, "b", store, o)
+	rec := a.send(t, "k1", "hello")
+	r := b.read(t, rec.Cursor)
+	c := a.model.next(t)
+	c.text(t, "all ", "of ", "this")
+	r.textIs("all of this")
+	a.stop()
+	s := r.settled()
+	require.Equal(t, "interrupted", s.Outcome)
+	require.Equal(t, regen.CauseOwnerLost, s.Cause)
+	require.Equal(t, rec.Run, s.Run)
+	require.Contains(t, string(s.Rows[1]), "all of this")
+	require.Zero(t, r.resets)
+	_, err := b.do(t, regen.Command{Op: regen.OpRegenerate, Key: "k2", Revision: s.Revision})
+	require.NoError(t, err)
+	b.model.next(t).end(t)
+	r.settled()
+}
+
+// A stop that was recorded before the owner died decides how its run ends.
+// contract: C10
+func TestStopOutlivesTheOwner(t *testing.T) {
+	store := newStore(t)
+	o := nodeOptions{ttl: 2 * time.Second, watch: true}
+	a, b := newNode(t, "a", store, o), newNode(t, "b", store, o)
+	rec := a.send(t, "k1", "hello")
+	r := b.read(t, rec.Cursor)
+	a.model.next(t).text(t, "abc")
+	r.textIs("abc")
+	a.stop()
+	res, err := b.Cancel(t.Context(), key, stream.Stop{Run: rec.Run})
+	require.NoError(t, err)
+	require.Equal(t, stream.StopAccepted, res.Answer)
+	require.Equal(t, "cancelled", r.settled().Outcome)
+}
+
+// The store loses words that a person saw, without an error to anybody: the answer is stated again, whole, and the person gets a
+// reset instead of a hole.
+func TestStoreLosesTheTailOfTheLog(t *testing.T) {
+	store := newStore(t)
+	a := newNode(t, "a", store, nodeOptions{})
+	r := a.read(t, a.send(t, "k1", "hello").Cursor)
+	c := a.model.next(t)
+	for _, w := range []string{"one ", "two ", "three "} {
+		c.text(t, w)
+		r.until(w, func(e stream.Event) bool { return e.Text == w })
+	}
+	damage(t, store, a, func(rdb *redis.Client, log string, ids []string) {
+		require.NoError(t, rdb.XDel(t.Context(), log, ids[len(ids)-1]).Err())
+	})
+	c.text(t, "four")
+	r.until("a reset", isReset)
+	r.textIs("one two three four")
+	c.end(t)
+	s := r.settled()
+	require.Equal(t, "completed", s.Outcome)
+	require.Contains(t, string(s.Rows[1]), "one two three four")
+}
+
+// The store loses even the acceptance: it is made durable again, and nothing of the turn is lost.
+func TestStoreLosesTheAcceptance(t *testing.T) {
+	store := newStore(t)
+	a := newNode(t, "a", store, nodeOptions{})
+	r := a.read(t, a.send(t, "k0", "before").Cursor)
+	a.model.next(t).end(t)
+	r.settled()
+	rdb := redis.NewClient(store)
+	t.Cleanup(func() { _ = rdb.Close() })
+	saved := dump(t, rdb)
+	rec := a.send(t, "k1", "hello")
+	c := a.model.next(t)
+	c.text(t, "one ")
+	r.textIs("one ")
+	damage(t, store, a, func(rdb *redis.Client, _ string, _ []string) { restore(t, rdb, saved) })
+	c.text(t, "two")
+	r.until("a reset", isReset)
+	r.textIs("one two")
+	c.end(t)
+	s := r.settled()
+	require.Equal(t, rec.Run, s.Run)
+	require.Contains(t, string(s.Rows[1]), "one two")
+	snap := a.snapshot(t)
+	require.Equal(t, "hello", snap.Document.Rows[len(snap.Document.Rows)-2].Row.Content.Text())
+	again := a.send(t, "k1", "hello")
+	require.True(t, again.Repeat)
+}
+
+func isReset(e stream.Event) bool { return e.Kind == stream.EventReset }
