@@ -71,6 +71,11 @@ func newNode(c config, b *backend, src turn.Source, pages http.Handler, logger *
 
 // serve runs the node on a listener until ctx ends, then drains it and stops everything.
 func (n *node) serve(ctx context.Context, ln net.Listener) error {
+	return n.serveUntil(ctx, context.WithoutCancel(ctx), ln)
+}
+
+// serveUntil is serve, but when killed ends the node is cut off as it is: nothing is drained, settled or released.
+func (n *node) serveUntil(ctx, killed context.Context, ln net.Listener) error {
 	parts, stopParts := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopParts()
 	var wg sync.WaitGroup
@@ -89,9 +94,14 @@ func (n *node) serve(ctx context.Context, ln net.Listener) error {
 	case err = <-served:
 	case <-ctx.Done():
 		n.drain()
+	case <-killed.Done():
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
+	if killed.Err() != nil {
+		cancel()
+		_ = srv.Close()
+	}
 	_ = n.gateway.Shutdown(end)
 	_ = srv.Shutdown(end)
 	n.hub.Close()

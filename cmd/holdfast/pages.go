@@ -3,4 +3,4 @@ package main
 import "net/http"
 
 // pages serves the demo page.
-func pages() http.Handler { return nil }
+func pages() http.Handler { return http.NotFoundHandler() }

@@ -22,7 +22,7 @@ func rootCommand() *cobra.Command {
 	serve := serveCommand()
 	root.RunE = serve.RunE
 	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, versionCommand())
+	root.AddCommand(serve, demoCommand(), fakeCommand(), versionCommand())
 	return root
 }
 

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -102,8 +101,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ErrDraining says that this node takes no more commands: try another one.
-var ErrDraining = errors.New("node is draining")
+// ErrDraining says that this node takes no more commands: try another one, with the same key.
+var ErrDraining error = drainingError{}
+
+type drainingError struct{}
+
+func (drainingError) Error() string   { return "node is draining" }
+func (drainingError) Code() string    { return "unavailable" }
+func (drainingError) Status() int     { return 503 }
+func (drainingError) Retryable() bool { return true }
 
 // Engine runs the turns of one node.
 type Engine struct {
