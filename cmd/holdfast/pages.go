@@ -1,6 +1,10 @@
 package main
 
-import "net/http"
+import (
+	"net/http"
 
-// pages serves the demo page.
-func pages() http.Handler { return http.NotFoundHandler() }
+	"holdfast/gateway/web"
+)
+
+// pages serves the page.
+func pages() http.Handler { return web.Handler(web.Options{}) }

@@ -37,6 +37,7 @@ type actor struct {
 	e        *Engine
 	key      regen.Key
 	observed ownership.Epoch
+	brief    bool // started to settle what a dead owner left: released soon, unless a command comes
 
 	reqs     chan request
 	appended chan stream.AppendResult // size 1: one append is on its way at most
@@ -66,9 +67,9 @@ type actor struct {
 	runs     sync.WaitGroup
 }
 
-func newActor(e *Engine, key regen.Key, observed ownership.Epoch) *actor {
+func newActor(e *Engine, key regen.Key, observed ownership.Epoch, brief bool) *actor {
 	a := &actor{
-		e: e, key: key, observed: observed,
+		e: e, key: key, observed: observed, brief: brief,
 		reqs:     make(chan request),
 		appended: make(chan stream.AppendResult, 1),
 		stopC:    make(chan struct{}, 1),
@@ -155,7 +156,7 @@ func (a *actor) live() {
 
 // loop serves until the session is idle for long enough, the lease is lost or the engine ends. nil is an orderly end.
 func (a *actor) loop() error {
-	idle := time.NewTimer(a.e.cfg.IdleRelease)
+	idle := time.NewTimer(a.patience())
 	defer idle.Stop()
 	drain := a.e.drainC
 	for {
@@ -203,13 +204,22 @@ func (a *actor) loop() error {
 			return err
 		}
 		if a.run == nil {
-			idle.Reset(a.e.cfg.IdleRelease)
+			idle.Reset(a.patience())
 		}
 	}
 }
 
+// patience is how long an idle session is kept.
+func (a *actor) patience() time.Duration {
+	if a.brief {
+		return min(a.e.cfg.IdleRelease, time.Second)
+	}
+	return a.e.cfg.IdleRelease
+}
+
 // serve answers one command. An error ends the actor; the command was answered then, too.
 func (a *actor) serve(req request) error {
+	a.brief = false
 	rec, err := a.accept(req)
 	var end *endError
 	if errors.As(err, &end) {

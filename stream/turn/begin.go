@@ -72,7 +72,7 @@ func (a *actor) load() (stream.Snapshot, error) {
 		}
 		doc := documentOf(a.key, snap)
 		if doc.RowsBelow+doc.ContextBelow > 0 && doc.NeedsMore(a.e.cfg.ContextBytes) {
-			rows *= 4
+			rows = a.e.enough(doc, rows)
 			continue
 		}
 		tail, err := a.e.log.Check(a.ctx, a.key)
@@ -86,6 +86,16 @@ func (a *actor) load() (stream.Snapshot, error) {
 		a.inflight, a.attempts = nil, 0
 		return snap, nil
 	}
+}
+
+// enough guesses how many rows the model's budget holds, from those that are loaded.
+func (e *Engine) enough(doc *regen.Document, rows int) int {
+	size := 1
+	seen := doc.Prompt(0)
+	for i := range seen {
+		size += len(seen[i].Content.Text())
+	}
+	return max(2*rows, min(8*rows, 64+len(seen)*e.cfg.ContextBytes/size))
 }
 
 // recover settles a run whose owner is gone, with all of its text that the log has. The log has no end of this run: an end and

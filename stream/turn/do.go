@@ -18,6 +18,10 @@ var errRetry = errors.New("owner changed")
 // tries bounds the attempts of one command: two nodes that take an idle session from each other must not go on for ever.
 const tries = 5
 
+// BusyReplace in regen.Command.Busy stops the run that is active when the command comes, waits for its end and then goes on. Every
+// other value refuses the command while a run is active.
+const BusyReplace = "replace"
+
 // Do takes a command to its session's owner and answers when it was accepted or refused. A command without a key gets one here,
 // so only this call's own attempts can be told from a second command. A command whose key was accepted before gets the first
 // receipt, with Repeat set.
@@ -33,6 +37,19 @@ func (e *Engine) Do(ctx context.Context, key regen.Key, cmd regen.Command) (stre
 		cmd.Key = e.cfg.NewID()
 	}
 	req := request{cmd: cmd, hash: cmd.Hash()}
+	rec, err := e.attempt(ctx, key, req)
+	var busy *regen.BusyError
+	if cmd.Busy == BusyReplace && errors.As(err, &busy) {
+		if err := e.replace(ctx, key, busy.Run); err != nil {
+			return stream.Receipt{}, err
+		}
+		return e.attempt(ctx, key, req) // once: another run that is active by now is not cut
+	}
+	return rec, err
+}
+
+// attempt tries until the owner has decided.
+func (e *Engine) attempt(ctx context.Context, key regen.Key, req request) (stream.Receipt, error) {
 	for try := range tries {
 		if try > 0 && !pause(ctx, try) {
 			break
@@ -46,6 +63,22 @@ func (e *Engine) Do(ctx context.Context, key regen.Key, cmd regen.Command) (stre
 		return stream.Receipt{}, fmt.Errorf("%w: %w", stream.ErrUnavailable, err)
 	}
 	return stream.Receipt{}, fmt.Errorf("%w: the session changes owners too fast", stream.ErrUnavailable)
+}
+
+// replace stops a run and waits for its end.
+func (e *Engine) replace(ctx context.Context, key regen.Key, run string) error {
+	if _, err := e.Cancel(ctx, key, stream.Stop{Run: run}); err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		snap, err := e.log.Read(ctx, key, stream.Query{HeadOnly: true})
+		if err == nil && snap.Head.Run != run {
+			return nil
+		}
+		if !pause(ctx, try) {
+			return fmt.Errorf("%w: the run to replace has not ended yet", stream.ErrUnavailable)
+		}
+	}
 }
 
 // try is one attempt: with this node's actor if it has one, else on a consistent read and then with a new actor.
@@ -92,7 +125,7 @@ func (e *Engine) admit(ctx context.Context, key regen.Key, req request) (*actor,
 		}
 		observed = snap.Lease.Epoch
 	}
-	a, startErr := e.start(key, observed)
+	a, startErr := e.start(key, observed, false)
 	if startErr != nil {
 		return nil, stream.Receipt{}, startErr
 	}
@@ -107,7 +140,7 @@ func (e *Engine) admit(ctx context.Context, key regen.Key, req request) (*actor,
 // Recover takes a session whose owner, which had this epoch, was observed to be gone, and settles its run. It returns when that
 // is done. Errors: *ownership.HeldError and the other errors of acquiring; ErrDraining.
 func (e *Engine) Recover(ctx context.Context, key regen.Key, observed ownership.Epoch) error {
-	a, err := e.start(key, observed)
+	a, err := e.start(key, observed, true)
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ func (e *Engine) actor(key regen.Key) *actor {
 }
 
 // start gives the actor of key, starting one that takes the lease if there is none.
-func (e *Engine) start(key regen.Key, observed ownership.Epoch) (*actor, error) {
+func (e *Engine) start(key regen.Key, observed ownership.Epoch, brief bool) (*actor, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.draining {
@@ -207,7 +207,7 @@ func (e *Engine) start(key regen.Key, observed ownership.Epoch) (*actor, error) 
 	if a := e.actors[key]; a != nil {
 		return a, nil
 	}
-	a := newActor(e, key, observed)
+	a := newActor(e, key, observed, brief)
 	e.actors[key] = a
 	e.wg.Go(a.live)
 	return a, nil

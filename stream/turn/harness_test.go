@@ -45,6 +45,7 @@ type node struct {
 type nodeOptions struct {
 	ttl, idle time.Duration
 	watch     bool
+	poll      time.Duration
 }
 
 // newNode starts a node on the store at opts. It stops with the test.
@@ -59,11 +60,11 @@ func newNode(t *testing.T, name string, opts *redis.Options, o nodeOptions) *nod
 	conns := &conns{dial: opts.Dialer}
 	own.Dialer = conns.Dial
 	opts, n.cut = &own, conns.cut
-	n.log = redislog.New(redislog.Single(opts), redislog.Options{PingEvery: -1})
+	n.log = redislog.New(redislog.Single(opts), redislog.Options{PingEvery: -1, Timeout: limit})
 	client := redis.NewClient(opts)
 	leases := redislease.New(client, redislease.Options{})
 	n.keeper = ownership.NewKeeper(leases, ownership.Config{Node: name, Proc: name + "-1", TTL: o.ttl})
-	n.hub = stream.NewHub(n.log, n.log, stream.HubConfig{})
+	n.hub = stream.NewHub(n.log, n.log, stream.HubConfig{Poll: o.poll})
 	var watcher *ownership.Watcher
 	watcher = ownership.NewWatcher(leases, ownership.WatcherConfig{
 		Node: name, TTL: o.ttl, BeatEvery: o.ttl / 20, StandStill: o.ttl / 5, Holds: n.keeper.Holds,

@@ -243,3 +243,18 @@ func TestRaceOfTwoNodesHasOneWinner(t *testing.T) {
 	r.settled()
 	require.Zero(t, r.resets)
 }
+
+// A command may replace the run that is active: that run is stopped, its text kept, and the command is next.
+func TestBusyReplace(t *testing.T) {
+	store := newStore(t)
+	a, b := newNode(t, "a", store, nodeOptions{}), newNode(t, "b", store, nodeOptions{})
+	r := b.read(t, a.send(t, "k1", "hello").Cursor)
+	a.model.next(t).text(t, "abc")
+	r.textIs("abc")
+	_, err := b.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("rather this"), Busy: turn.BusyReplace})
+	require.NoError(t, err)
+	require.Equal(t, "cancelled", r.settled().Outcome)
+	b.model.next(t).end(t)
+	r.settled()
+	require.Equal(t, "abc", a.snapshot(t).Document.Rows[1].Row.Content.Text())
+}
