@@ -66,7 +66,10 @@ type node struct {
 	// loseReplies is how many replies to acquires get lost after they were applied; hangIndex stops index writes.
 	loseReplies atomic.Int32
 	hangIndex   atomic.Bool
-	renewals    atomic.Int32
+	// away makes every call of this node fail at once.
+	away     atomic.Bool
+	renewals atomic.Int32
+	looks    atomic.Int32
 
 	mu    sync.Mutex
 	found []found
@@ -150,6 +153,9 @@ func (w *world) listed(node string) bool {
 
 // gate hangs while the store is down.
 func (n *node) gate(ctx context.Context) error {
+	if n.away.Load() {
+		return ownership.ErrUnavailable
+	}
 	if !n.w.down.Load() {
 		return nil
 	}
@@ -188,6 +194,7 @@ func (n *node) Look(ctx context.Context, key string) (ownership.Lease, int64, er
 	if err := n.gate(ctx); err != nil {
 		return ownership.Lease{}, 0, err
 	}
+	n.looks.Add(1)
 	return n.Store.Look(ctx, key)
 }
 

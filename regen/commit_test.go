@@ -148,6 +148,7 @@ func TestPromptMissingInContext(t *testing.T) {
 		{"only the turn before", display[:2], []regen.Row{display[0], display[1], display[2]}},
 		{"an earlier prompt of its own", []regen.Row{{Role: regen.RoleUser, Content: regen.Text("q")}}, []regen.Row{display[0], display[2]}},
 		{"lists in different orders", []regen.Row{display[3], sum, display[2], display[0]}, display[2:3]},
+		{"an equal prompt of another turn", []regen.Row{{ID: "u0", Role: regen.RoleUser, Content: regen.Text("p")}}, []regen.Row{display[2], display[2]}},
 		{"a summary and the turn", []regen.Row{sum, display[2], display[3]}, []regen.Row{sum, display[2]}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -299,7 +300,8 @@ func TestDocumentsShareNothingThatChanges(t *testing.T) {
 	require.Equal(t, before, dump(a.Document))
 }
 
-// The revision tells apart what differs anywhere: in an older row, in the order, in the context alone.
+// The revision tells apart what differs anywhere: in an older row, in the order, in the context alone, in time.
+// contract: A11
 func TestRevisionSeesEverything(t *testing.T) {
 	row := func(rowID, text string) regen.Row {
 		return regen.Row{ID: rowID, Role: regen.RoleUser, Content: regen.Text(text)}
@@ -314,6 +316,8 @@ func TestRevisionSeesEverything(t *testing.T) {
 			seen[d.Revision()] = true
 			d.Fields.Title, d.Version = "other", d.Version+1
 			require.True(t, seen[d.Revision()], "a title is no part of it")
+			d.RowsVersion++
+			require.False(t, seen[d.Revision()], "rows that came back byte for byte have a new revision")
 		}
 	}
 }

@@ -117,8 +117,10 @@ func refusesHugeEpoch(r *rig) {
 func repeatsGrant(r *rig) {
 	q := r.request("a")
 	g := r.acquire(q)
+	r.set("lease", "until", ms(g.Now+1))
 	again := r.acquire(q)
 	require.GreaterOrEqual(r, again.Now, g.Now)
+	require.Equal(r, again.Now+ttl.Milliseconds(), r.number("lease", "until"), "trusted from before the repeat was sent")
 	again.Now = g.Now
 	require.Equal(r, g, again)
 

@@ -78,5 +78,5 @@ local pepoch = lepoch ~= '' and lepoch or '0'
 redis.call('HSET', lease, 'node', node, 'proc', proc, 'epoch', E, 'until', int(now + ttl), 'ttl', int(ttl), 'req', req,
   'fresh', fresh, 'pepoch', pepoch, 'pnode', lnode)
 redis.call('PERSIST', lease)
-if ARGV[9] ~= '' then redis.call('PUBLISH', ARGV[9], 'w') end
+if ARGV[9] ~= '' then redis.pcall('PUBLISH', ARGV[9], 'w') end
 return {'granted', E, inc, int(seq), fresh, run, pepoch, lnode, int(now)}

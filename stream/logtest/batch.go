@@ -42,7 +42,7 @@ func wrongNumber(t *testing.T, b Backend) {
 }
 
 // A change that was planned on another state than the stored one does not apply.
-// contract: A12
+// contract: A10
 func wrongExpectation(t *testing.T, b Backend) {
 	o := newOwner(t, b)
 	o.done(o.send("k1", "hi"))
@@ -62,7 +62,8 @@ func wrongExpectation(t *testing.T, b Backend) {
 }
 
 // An owner that was replaced writes nothing, and learns by whom.
-// contract: C6
+// contract: C5
+// case: FC16
 func fencedBatch(t *testing.T, b Backend) {
 	old := newOwner(t, b)
 	old.done(old.send("k1", "hi"))
@@ -83,7 +84,7 @@ func wrongIncarnation(t *testing.T, b Backend) {
 }
 
 // A record that is missing refuses; it never permits.
-// contract: B2
+// contract: C6
 func headMissing(t *testing.T, b Backend) {
 	o := newOwner(t, b)
 	o.key = newKey()

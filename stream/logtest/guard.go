@@ -20,7 +20,8 @@ var guardCases = map[string]func(*testing.T, Backend){
 }
 
 // A run that was replaced, or whose record is missing, cannot write its answer.
-// contract: C2, C4, B2
+// contract: C2, C4
+// case: FC18
 func notOwner(t *testing.T, b Backend) {
 	o := newOwner(t, b)
 	o.done(o.send("k1", "hi"))
@@ -41,7 +42,7 @@ func notOwner(t *testing.T, b Backend) {
 }
 
 // Once a stop was acknowledged the answer cannot end as completed, whoever settles it.
-// contract: C13, C16
+// contract: C16
 func stopWins(t *testing.T, b Backend) {
 	o := newOwner(t, b)
 	o.done(o.send("k1", "hi"))
@@ -52,12 +53,13 @@ func stopWins(t *testing.T, b Backend) {
 	o.refused(o.settle("completed", "x").Change, stream.StatusStopped)
 	o.refused(o.settle("failed", "").Change, stream.StatusStopped)
 	o.done(o.settle("cancelled", "x"))
-	o.done(o.send("k2", "more")) // the record went with its run
+	require.NoError(t, b.Do(t.Context(), "HINCRBY", "hf1:{"+o.key.String()+"}:cancel", run, 1), "the record went with its run")
+	o.done(o.send("k2", "more"))
 	o.done(o.settle("completed", "y"))
 }
 
 // A second prompt during an answer is refused and names the run.
-// contract: A7
+// contract: B1
 func busySession(t *testing.T, b Backend) {
 	o := newOwner(t, b)
 	idle := o.doc
@@ -92,7 +94,7 @@ func settleAndAccept(t *testing.T, b Backend) {
 }
 
 // The same command again gets its first receipt: from its owner, and from an owner that came after.
-// contract: S1
+// case: FC07
 func knownCommand(t *testing.T, b Backend) {
 	o := newOwner(t, b)
 	s := o.send("k1", "hi")
@@ -128,6 +130,7 @@ func generations(t *testing.T, b Backend) {
 	for _, known := range []string{"first", "f0", "second"} {
 		require.NotNil(t, o.read(stream.Query{CommandKey: known}).Known, known)
 	}
+	o.refused(o.send("first", "hi").Change, stream.StatusKnown)
 	fill(1000, 1999)
 	o.done(o.send("third", "hi"))
 	require.Nil(t, o.read(stream.Query{CommandKey: "first"}).Known)

@@ -137,6 +137,17 @@ func (o *owner) append(id stream.EntryID, text string) stream.AppendResult {
 	return await(o.t, got)
 }
 
+// notAppended appends an entry that must be refused.
+func (o *owner) notAppended(id stream.EntryID, text string) {
+	o.t.Helper()
+	r := o.append(id, text)
+	require.Error(o.t, r.Err)
+	if o.b.Unsure && r.Status == stream.AppendUnknown {
+		return
+	}
+	require.Equal(o.t, stream.AppendRefused, r.Status)
+}
+
 // token appends the next entry.
 func (o *owner) token(text string) {
 	o.t.Helper()

@@ -97,7 +97,7 @@ func readDamaged(t *testing.T, b Backend) {
 }
 
 // Whoever attaches while turns begin and end sees rows, run and position that belong together.
-// contract: I11
+// contract: A1
 func readConsistent(t *testing.T, b Backend) {
 	o := newOwner(t, b)
 	o.done(o.send("k0", "hi"))

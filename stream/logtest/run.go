@@ -41,6 +41,8 @@ type Backend struct {
 	Leases ownership.Store
 	// Do runs one raw command on the server.
 	Do func(ctx context.Context, args ...any) error
+	// Unsure says that the store cannot tell a refusal from the refusal of its own repeat, and answers AppendUnknown for both.
+	Unsure bool
 	// Dump gives everything that the server holds of a session, in any comparable form.
 	Dump func(t testing.TB, key regen.Key) any
 }

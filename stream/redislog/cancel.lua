@@ -28,6 +28,7 @@ if run ~= '' then
   end
   redis.call('HDEL', KEYS[1], '-') -- a run can be stopped while memory is full: at most one record per session
   redis.call('HSETNX', KEYS[2], run, record)
+  redis.call('PERSIST', KEYS[2]) -- it lasts as long as the run
   local node = redis.call('HGET', KEYS[5], 'node')
   if node and node ~= '' then
     redis.pcall('PUBLISH', 'hf1:{node:' .. node .. '}:wake', 'stop ' .. ARGV[4] .. ' ' .. run)
@@ -50,5 +51,5 @@ for i = 1, #all, 2 do
 end
 if live >= tonumber(ARGV[6]) then return {'unknown', '', id} end
 redis.call('HSETNX', KEYS[2], field, record)
-redis.call('EXPIRE', KEYS[2], 86400)
+if active == '' or redis.call('HEXISTS', KEYS[2], active) == 0 then redis.call('EXPIRE', KEYS[2], 86400) end
 return {'accepted', '', id}

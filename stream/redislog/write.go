@@ -37,7 +37,6 @@ func (s *Store) Write(ctx context.Context, key regen.Key, c *stream.Change) (str
 	if err := begun(ctx, what); err != nil {
 		return stream.WriteResult{}, err
 	}
-	s.incs.learn(key, c.Incarnation)
 	ctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
 	defer cancel()
 	k := keysOf(key)
@@ -46,7 +45,11 @@ func (s *Store) Write(ctx context.Context, key regen.Key, c *stream.Change) (str
 	if err != nil {
 		return stream.WriteResult{}, writeError(what, err)
 	}
-	return decodeWrite(a)
+	r, err := decodeWrite(a)
+	if r.Status == stream.StatusDone || r.Status == stream.StatusRepeat {
+		s.incs.learn(key, c.Incarnation)
+	}
+	return r, err
 }
 
 func decodeWrite(a answer) (stream.WriteResult, error) {

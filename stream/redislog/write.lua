@@ -114,6 +114,7 @@ if accept ~= '' then
     local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
     if now - tonumber(string.match(stop, '^%d+') or '0') < tonumber(ARGV[25]) then
       redis.call('HSET', KEYS[7], accept, stop)
+      redis.call('PERSIST', KEYS[7])
       stopped = '1'
     end
     redis.call('HDEL', KEYS[7], field)

@@ -44,7 +44,6 @@ func TestCloseWrites(t *testing.T) {
 }
 
 // What does not fit the queue is refused, and what waits in it is still written.
-// contract: F5
 func TestQueueBounded(t *testing.T) {
 	srv := embedded.New(embedded.Config{})
 	t.Cleanup(srv.Close)
@@ -103,8 +102,50 @@ func TestLargeCopies(t *testing.T) {
 	})
 }
 
+// A settlement brings the copy of the token before it, which may still be on its way: readers find no hole between them.
+func TestWakeLeads(t *testing.T) {
+	srv := embedded.New(embedded.Config{})
+	t.Cleanup(srv.Close)
+	hook := &publishHook{held: make(chan struct{}), release: make(chan struct{})}
+	connect := func(tune func(*redis.Options)) redis.UniversalClient {
+		c := redislog.Single(srv.Options())(tune)
+		c.AddHook(hook)
+		return c
+	}
+	b := backend(t, srv.Options(), redislog.Options{})
+	b.Store = open(t, connect, redislog.Options{})
+	a := newActor(t, b)
+	a.accept("k1")
+	got := make(chan stream.Wake, 100)
+	defer b.Store.Follow(a.key, func(w stream.Wake) { got <- w })()
+	waitConfirmed(t, got)
+	a.token("x")
+	await(t, hook.held)
+	a.settle()
+	w := await(t, got)
+	close(hook.release)
+	require.Len(t, w.Entries, 2)
+	require.Equal(t, w.Entries[0].ID.Next(), w.Entries[1].ID)
+	require.Equal(t, "x", await(t, got).Entries[0].Data)
+}
+
+// publishHook holds pipelines that publish back until it is released.
+type publishHook struct {
+	slotHook
+	held, release chan struct{}
+}
+
+func (h *publishHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "publish" {
+			close(h.held)
+			<-h.release
+		}
+		return next(ctx, cmds)
+	}
+}
+
 // All keys of a script lie in one slot of a cluster.
-// contract: I9
 func TestKeysShareSlot(t *testing.T) {
 	srv := embedded.New(embedded.Config{})
 	t.Cleanup(srv.Close)

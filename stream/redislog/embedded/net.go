@@ -114,6 +114,7 @@ type side struct {
 	closed   bool
 	deadline time.Time
 	timer    *time.Timer
+	waiting  int // calls inside wait; they share the timer
 }
 
 func newHalf(stall time.Duration) *half {
@@ -248,7 +249,9 @@ func (s *side) wait(until time.Time) {
 			s.timer.Reset(d)
 		}
 	}
+	s.waiting++
 	s.cond.Wait()
+	s.waiting--
 }
 
 func (s *side) wake() {
@@ -257,8 +260,9 @@ func (s *side) wake() {
 	s.cond.Broadcast()
 }
 
+// stop lets no timer outlive the last call that waited.
 func (s *side) stop() {
-	if s.timer != nil {
+	if s.timer != nil && s.waiting == 0 {
 		s.timer.Stop()
 	}
 }
