@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"holdfast/regen"
@@ -81,7 +82,9 @@ func runDemo(ctx context.Context, c config, count int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d := &showcase{cfg: c, store: openEmbedded(false), source: src, logger: newLogger(c), back: 5 * time.Second}
+	logger := newLogger(c)
+	redis.SetLogger(clientLog{logger})
+	d := &showcase{cfg: c, store: openEmbedded(false), source: src, logger: logger, back: 5 * time.Second}
 	defer d.store.close()
 	parts, stop := context.WithCancel(ctx)
 	defer d.wg.Wait()

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"holdfast/regen"
@@ -38,6 +39,7 @@ func serve(ctx context.Context, c config, out io.Writer) error {
 		return &hintError{hint: fmt.Sprintf("--node-id %q: letters, digits, - and _, at most 128, first a letter or digit", c.node)}
 	}
 	logger := newLogger(c)
+	redis.SetLogger(clientLog{logger})
 	src, err := openSource(c)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -108,6 +109,13 @@ func (b *backend) check(ctx context.Context, what string) error {
 		}
 	}
 	return nil
+}
+
+// clientLog takes what the Redis client says by itself: a store that is away is told once, by us.
+type clientLog struct{ logger *slog.Logger }
+
+func (l clientLog) Printf(_ context.Context, format string, v ...any) {
+	l.logger.Debug("redis client", "says", fmt.Sprintf(format, v...))
 }
 
 func tuneClient(o *redis.Options) {

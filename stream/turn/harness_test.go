@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"net"
@@ -23,7 +24,14 @@ import (
 	"holdfast/stream/turn"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	redis.SetLogger(quiet{}) // a store that is away is what some tests are about
+	goleak.VerifyTestMain(m)
+}
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 // limit is ten times what anything here needs.
 const limit = 20 * time.Second
@@ -38,8 +46,9 @@ type node struct {
 	keeper *ownership.Keeper
 	hub    *stream.Hub
 	model  *model
-	cut    func() // ends the store's connections of this node
-	stop   func() // as SIGTERM after which nothing is drained: actors end as they are
+	cut    func()     // ends the store's connections of this node
+	reach  func(bool) // whether this node reaches the store
+	stop   func()     // as SIGTERM after which nothing is drained: actors end as they are
 }
 
 type nodeOptions struct {
@@ -59,7 +68,7 @@ func newNode(t *testing.T, name string, opts *redis.Options, o nodeOptions) *nod
 	own := *opts
 	conns := &conns{dial: opts.Dialer}
 	own.Dialer = conns.Dial
-	opts, n.cut = &own, conns.cut
+	opts, n.cut, n.reach = &own, conns.cut, conns.reach
 	n.log = redislog.New(redislog.Single(opts), redislog.Options{PingEvery: -1, Timeout: limit})
 	client := redis.NewClient(opts)
 	leases := redislease.New(client, redislease.Options{})
@@ -336,18 +345,29 @@ func sessionKey(name string) string { return "hf1:{" + key.String() + "}:" + nam
 // conns are a node's connections to the store.
 type conns struct {
 	dial func(context.Context, string, string) (net.Conn, error)
-	mu   sync.Mutex // guards all
+	mu   sync.Mutex // guards what follows
 	all  []net.Conn
+	away bool
 }
 
 func (c *conns) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.away {
+		return nil, errors.New("the store is away")
+	}
 	conn, err := c.dial(ctx, network, addr)
 	if err == nil {
-		c.mu.Lock()
 		c.all = append(c.all, conn)
-		c.mu.Unlock()
 	}
 	return conn, err
+}
+
+func (c *conns) reach(yes bool) {
+	c.mu.Lock()
+	c.away = !yes
+	c.mu.Unlock()
+	c.cut()
 }
 
 func (c *conns) cut() {

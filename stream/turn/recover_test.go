@@ -103,4 +103,68 @@ func TestStoreLosesTheAcceptance(t *testing.T) {
 	require.True(t, again.Repeat)
 }
 
+// The store is away for several leases: nothing new is shown, nothing is accepted, and when it is back the same run goes on where it
+// was. No answer is cut, though every lease has run out meanwhile.
+func TestOutageCutsNoAnswer(t *testing.T) {
+	store := newStore(t)
+	o := nodeOptions{ttl: time.Second, watch: true}
+	a, b := newNode(t, "a", store, o), newNode(t, "b", store, o)
+	rec := a.send(t, "k1", "hello")
+	r := b.read(t, rec.Cursor)
+	c := a.model.next(t)
+	c.text(t, "before ")
+	r.textIs("before ")
+	for _, n := range []*node{a, b} {
+		n.reach(false)
+	}
+	c.text(t, "meanwhile ")
+	outage := time.After(3 * o.ttl)
+	_, err := a.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("now?")})
+	require.Error(t, err)
+	<-outage
+	require.Equal(t, "before ", r.text.String())
+	for _, n := range []*node{a, b} {
+		n.reach(true)
+	}
+	c.text(t, "after")
+	r.textIs("before meanwhile after")
+	c.end(t)
+	s := r.settled()
+	require.Equal(t, "completed", s.Outcome)
+	require.Equal(t, rec.Run, s.Run)
+	require.Zero(t, r.resets)
+}
+
+// An owner that was cut off comes back after another node took its session: it writes nothing, its model call ends, and everybody
+// sees one end of the run.
+// contract: C5
+func TestCutOffOwnerIsFenced(t *testing.T) {
+	store := newStore(t)
+	o := nodeOptions{ttl: time.Second, watch: true}
+	a, b := newNode(t, "a", store, o), newNode(t, "b", store, o)
+	rec := a.send(t, "k1", "hello")
+	near, far := a.read(t, rec.Cursor), b.read(t, rec.Cursor)
+	c := a.model.next(t)
+	c.text(t, "shown ")
+	near.textIs("shown ")
+	far.textIs("shown ")
+	a.reach(false)
+	c.text(t, "never shown")
+	s := far.settled()
+	require.Equal(t, "interrupted", s.Outcome)
+	_, err := b.do(t, regen.Command{Op: regen.OpRegenerate, Key: "k2", Revision: s.Revision})
+	require.NoError(t, err)
+	second := b.model.next(t)
+	second.text(t, "better")
+	far.textIs("better")
+	a.reach(true)
+	wait(t, c.ctx.Done(), "the end of the old model call")
+	require.Equal(t, "interrupted", near.settled().Outcome)
+	second.end(t)
+	require.Equal(t, "completed", near.settled().Outcome)
+	require.Equal(t, "completed", far.settled().Outcome)
+	require.NotContains(t, near.text.String(), "never")
+	require.Zero(t, near.resets+far.resets)
+}
+
 func isReset(e stream.Event) bool { return e.Kind == stream.EventReset }

@@ -38,6 +38,8 @@ type Server struct {
 	stop chan struct{}
 	wg   sync.WaitGroup // the ticker
 
+	stall time.Duration
+
 	// mu guards what follows; it is never held while something is waited for.
 	mu     sync.Mutex
 	closed bool
@@ -45,7 +47,9 @@ type Server struct {
 }
 
 // New starts an empty server. The caller closes it, after the clients that use it.
-func New(cfg Config) *Server {
+func New(cfg Config) *Server { return newServer(cfg, stallLimit) }
+
+func newServer(cfg Config, stall time.Duration) *Server {
 	mini := miniredis.NewMiniRedis()
 	// The first Dial starts miniredis without a listener; its unbuffered connection is of no use beyond that.
 	conn, err := mini.Dial()
@@ -53,7 +57,7 @@ func New(cfg Config) *Server {
 		panic(fmt.Sprintf("embedded: miniredis without a listener did not start: %v", err)) // it has nothing that can fail
 	}
 	_ = conn.Close()
-	s := &Server{mini: mini, srv: mini.Server(), stop: make(chan struct{}), conns: map[*memConn]struct{}{}}
+	s := &Server{mini: mini, srv: mini.Server(), stall: stall, stop: make(chan struct{}), conns: map[*memConn]struct{}{}}
 	if cfg.Tick == 0 {
 		cfg.Tick = defaultTick
 	}
@@ -73,7 +77,7 @@ func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
 	if s.closed {
 		return nil, fmt.Errorf("dial embedded store: %w", net.ErrClosed)
 	}
-	near, far := newPipe(stallLimit, s.forget)
+	near, far := newPipe(s.stall, s.forget)
 	s.conns[near], s.conns[far] = struct{}{}, struct{}{}
 	s.srv.ServeConn(far)
 	return near, nil
