@@ -145,7 +145,7 @@ func TestPhoneAndDark(t *testing.T) {
 	p.idle("completed")
 	p.shot("wide")
 	p.run(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
-	p.until(`document.documentElement.scrollWidth <= 360`)
+	p.until(`document.documentElement.scrollWidth <= 360 && document.getAnimations().length === 0`)
 	p.shot("phone")
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},

@@ -2,35 +2,32 @@ package redistest
 
 import (
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// Proxy stands between clients and a server. It passes everything on until it is told otherwise.
+// Proxy stands between clients and a server. It passes everything on until it is told otherwise. It knows where a command and a reply
+// end, and never passes on a part of one. It is safe for use by any number of goroutines.
 type Proxy struct {
 	ln     net.Listener
 	target string
 	wg     sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
-	links  map[*link]struct{}
-	up     mode
-	down   mode
-	delay  time.Duration
-	refuse bool
+	// mu guards what follows; nothing is waited for under it.
+	mu      sync.Mutex
+	links   map[*link]struct{}
+	holdUp  bool
+	holdDn  bool
+	delay   time.Duration
+	refuse  bool
+	faults  []*Fault
+	counts  map[string]int
+	changed chan struct{} // closed and made anew when one of the above changes
 }
-
-// mode is what happens to the bytes of one direction.
-type mode int
-
-const (
-	pass mode = iota
-	hold      // kept back, as a network that drops packets without a word
-)
-
-// link is one client's pair of connections.
-type link struct{ client, server net.Conn }
 
 // NewProxy starts a proxy before target ("host:port"). It ends with the test.
 func NewProxy(tb testing.TB, target string) *Proxy {
@@ -39,12 +36,11 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{ln: ln, target: target, links: map[*link]struct{}{}}
+	p := &Proxy{ln: ln, target: target, links: map[*link]struct{}{}, counts: map[string]int{}, changed: make(chan struct{})}
 	p.wg.Go(p.accept)
 	tb.Cleanup(func() {
 		_ = ln.Close()
-		p.set(func() { p.up, p.down, p.refuse = pass, pass, true })
-		p.Cut()
+		p.Refuse()
 		p.wg.Wait()
 	})
 	return p
@@ -56,41 +52,81 @@ func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 // URL is the address as --redis takes it.
 func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
-// Delay holds every chunk up for d, each way.
+// Options are settings of a client that goes through the proxy; see Process.Options.
+func (p *Proxy) Options() *redis.Options { return optionsFor(p.Addr()) }
+
+// Delay makes everything arrive later by d, each way.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 
 // Blackhole keeps both directions back without closing anything; new connections are taken and go nowhere.
-func (p *Proxy) Blackhole() { p.set(func() { p.up, p.down = hold, hold }) }
+func (p *Proxy) Blackhole() { p.set(func() { p.holdUp, p.holdDn = true, true }) }
 
 // LoseReplies keeps back only what the server says: it gets and does what it is asked.
-func (p *Proxy) LoseReplies() { p.set(func() { p.up, p.down = pass, hold }) }
+func (p *Proxy) LoseReplies() { p.set(func() { p.holdUp, p.holdDn = false, true }) }
 
-// Heal passes everything on again; what was kept back is lost with its connections.
+// LoseRequests keeps back only what clients say; what the server says by itself (messages to subscribers) arrives.
+func (p *Proxy) LoseRequests() { p.set(func() { p.holdUp, p.holdDn = true, false }) }
+
+// Release passes on what was kept back, as a network does that comes back in time: late, whole and in order. Delay and Refuse stay.
+func (p *Proxy) Release() { p.set(func() { p.holdUp, p.holdDn = false, false }) }
+
+// Heal passes everything on again, new connections too; what was kept back, and losses that were ordered and have not happened, are
+// gone, and so are the connections.
 func (p *Proxy) Heal() {
-	p.set(func() { p.up, p.down, p.delay, p.refuse = pass, pass, 0, false })
-	p.Cut()
+	p.set(func() {
+		p.cut()
+		p.holdUp, p.holdDn, p.delay, p.refuse, p.faults = false, false, 0, false, nil
+	})
 }
 
 // Refuse closes new connections at once, and cuts the ones there are.
 func (p *Proxy) Refuse() {
-	p.set(func() { p.refuse = true })
-	p.Cut()
+	p.set(func() {
+		p.refuse = true
+		p.cut()
+	})
 }
 
-// Cut closes all connections.
-func (p *Proxy) Cut() {
+// Cut closes all connections; what was kept back on them is lost.
+func (p *Proxy) Cut() { p.set(p.cut) }
+
+// Reset is Cut as a host does it that has forgotten the connections: clients get a reset (RST) instead of an end.
+func (p *Proxy) Reset() {
+	p.set(func() {
+		for l := range p.links {
+			_ = l.client.SetLinger(0)
+		}
+		p.cut()
+	})
+}
+
+// Count is how many commands of this name clients have sent through the proxy, in any case of letters.
+func (p *Proxy) Count(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for l := range p.links {
-		_ = l.client.Close()
-		_ = l.server.Close()
-	}
+	return p.counts[strings.ToUpper(name)]
+}
+
+// Connections is how many connections are open now.
+func (p *Proxy) Connections() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.links)
 }
 
 func (p *Proxy) set(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// cut ends every link; mu is held.
+func (p *Proxy) cut() {
+	for l := range p.links {
+		l.end()
+	}
 }
 
 func (p *Proxy) accept() {
@@ -99,63 +135,23 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		p.mu.Lock()
-		refuse := p.refuse
-		p.mu.Unlock()
-		if refuse {
-			_ = client.Close()
-			continue
-		}
 		server, err := net.Dial("tcp", p.target)
 		if err != nil {
 			_ = client.Close()
 			continue
 		}
-		l := &link{client: client, server: server}
+		l := newLink(p, client.(*net.TCPConn), server.(*net.TCPConn))
 		p.mu.Lock()
+		if p.refuse {
+			l.end()
+			p.mu.Unlock()
+			continue
+		}
 		p.links[l] = struct{}{}
 		p.mu.Unlock()
-		var both sync.WaitGroup
-		both.Go(func() { p.copy(server, client, func() mode { return p.up }) })
-		both.Go(func() { p.copy(client, server, func() mode { return p.down }) })
 		p.wg.Go(func() {
-			both.Wait()
-			p.mu.Lock()
-			delete(p.links, l)
-			p.mu.Unlock()
+			l.run()
+			p.set(func() { delete(p.links, l) })
 		})
 	}
-}
-
-// copy moves bytes of one direction; an end of either side ends both.
-func (p *Proxy) copy(to, from net.Conn, now func() mode) {
-	defer func() { _ = to.Close(); _ = from.Close() }()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 && p.through(now) {
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// through waits as long as the direction asks for; false drops the bytes.
-func (p *Proxy) through(now func() mode) bool {
-	p.mu.Lock()
-	m, delay := now(), p.delay
-	p.mu.Unlock()
-	if m == hold {
-		return false
-	}
-	if delay > 0 {
-		t := time.NewTimer(delay)
-		defer t.Stop()
-		<-t.C
-	}
-	return true
 }
