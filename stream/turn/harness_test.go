@@ -67,6 +67,9 @@ func newNode(t *testing.T, name string, opts *redis.Options, o nodeOptions) *nod
 	n := &node{name: name, model: &model{calls: make(chan *call, 64)}}
 	own := *opts
 	conns := &conns{dial: opts.Dialer}
+	if conns.dial == nil {
+		conns.dial = redis.NewDialer(&own)
+	}
 	own.Dialer = conns.Dial
 	opts, n.cut, n.reach = &own, conns.cut, conns.reach
 	n.log = redislog.New(redislog.Single(opts), redislog.Options{PingEvery: -1, Timeout: limit})

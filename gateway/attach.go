@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast/gateway/wire"
+	"holdfast/regen"
+	"holdfast/stream"
+)
+
+// attachment is one session that a socket follows.
+type attachment struct {
+	k       *socket
+	session string
+	sub     Subscription
+
+	// guarded by k.mu
+	isOpen, closed bool
+	dirty          bool   // on the socket's list
+	run            string // the active run, as far as the client was told
+
+	// the writer's alone: events that wait for the answer to a send
+	stash []stream.Event
+}
+
+// notify is the hub's call: there may be something to pull.
+func (a *attachment) notify() {
+	a.k.mu.Lock()
+	defer a.k.mu.Unlock()
+	if a.isOpen {
+		a.k.dirtyLocked(a)
+	}
+}
+
+func (k *socket) dirtyLocked(a *attachment) {
+	if a.dirty || a.closed || k.dead {
+		return
+	}
+	a.dirty = true
+	k.dirty = append(k.dirty, a)
+	k.kickLocked()
+}
+
+// fullLocked says whether one more session would be too many.
+func (k *socket) fullLocked(session string) *wire.Error {
+	if k.attached[session] == nil && len(k.attached) >= k.srv.cfg.MaxSessions {
+		return wire.NewError(wire.RateLimited, fmt.Sprintf("this socket follows %d sessions already", len(k.attached)))
+	}
+	return nil
+}
+
+// attach begins to follow a session, or begins anew at another cursor.
+func (k *socket) attach(ctx context.Context, key regen.Key, c *wire.Command) *wire.Error {
+	k.mu.Lock()
+	full := k.fullLocked(c.Session)
+	k.mu.Unlock()
+	if full != nil {
+		return full
+	}
+	a := &attachment{k: k, session: c.Session}
+	sub, view, err := k.srv.cfg.Hub.Attach(ctx, key, c.Cursor, a.notify)
+	if err != nil {
+		return k.srv.problem(c.Op, err)
+	}
+	a.sub = sub
+	v := viewOf(&view)
+	frame := wire.AppendAttached(nil, c.ID, &v)
+	k.waitRoom()
+	k.open(a, runOf(&view), frame)
+	return nil
+}
+
+// open queues the frame that the events follow and puts a in the place of the session's old attachment.
+func (k *socket) open(a *attachment, run string, frame []byte) {
+	k.mu.Lock()
+	if k.dead || k.closing != nil {
+		k.mu.Unlock()
+		a.sub.Close()
+		return
+	}
+	old := k.dropLocked(a.session)
+	if len(frame) > 0 {
+		k.pushLocked(frame)
+	}
+	if k.attached == nil {
+		k.attached = map[string]*attachment{}
+	}
+	k.attached[a.session] = a
+	a.isOpen, a.run = true, run
+	k.dirtyLocked(a) // the first events may have been there before anybody was told
+	k.mu.Unlock()
+	if old != nil {
+		old.sub.Close()
+	}
+}
+
+// dropLocked ends the session's attachment; its subscription is the caller's to close.
+func (k *socket) dropLocked(session string) *attachment {
+	old := k.attached[session]
+	if old != nil {
+		old.closed = true
+		delete(k.attached, session)
+	}
+	return old
+}
+
+// detach ends an attachment, if there is one. No event of the session follows the answer.
+func (k *socket) detach(c *wire.Command) {
+	var tmp [512]byte
+	k.mu.Lock()
+	old := k.dropLocked(c.Session)
+	k.pushLocked(wire.AppendOK(tmp[:0], c.ID, c.Session))
+	k.mu.Unlock()
+	if old != nil {
+		old.sub.Close()
+	}
+}
