@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -163,4 +164,19 @@ func TestNoOtherHost(t *testing.T) {
 	p.send("/fast /echo ![x](http://192.0.2.1/x.png) <img src='http://192.0.2.1/y.png'> done")
 	p.idle("completed")
 	require.Empty(t, value[[]string](p, `performance.getEntriesByType("resource").map((e) => e.name).filter((n) => !n.startsWith(location.origin))`))
+}
+
+// The ten lines of JavaScript in the README show an answer.
+func TestReadmeScript(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(readme), "```js\n")
+	require.True(t, ok)
+	script, _, _ := strings.Cut(rest, "```")
+	url := start(t)
+	p := open(t, browser(t), url+"/?session=other")
+	script = strings.ReplaceAll(script, "ws://127.0.0.1:8080", "ws"+strings.TrimPrefix(url, "http"))
+	require.Contains(t, script, `content: "hello"`)
+	p.do(`(() => {` + strings.ReplaceAll(script, `content: "hello"`, `content: "/fast /echo the words of the readme"`) + `})()`)
+	p.until(`document.body.lastChild.textContent.includes("the words of the readme") || document.body.textContent.includes("the words of the readme")`)
 }

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"holdfast/stream/upstream/fake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const limit = time.Minute
+
+// running is a command under way.
+type running struct {
+	t    *testing.T
+	url  string
+	stop context.CancelFunc
+	done chan error
+}
+
+// run starts the command line and waits for its address, or for its end.
+func run(t *testing.T, args ...string) (*running, error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	r, w := io.Pipe()
+	cmd := rootCommand()
+	cmd.SetArgs(args)
+	cmd.SetOut(w)
+	x := &running{t: t, stop: stop, done: make(chan error, 1)}
+	go func() {
+		err := cmd.ExecuteContext(ctx)
+		_ = w.CloseWithError(io.EOF)
+		x.done <- err
+	}()
+	first := make([]byte, 0, 256)
+	buf := make([]byte, 256)
+	for !bytes.Contains(first, []byte("\n")) {
+		n, err := r.Read(buf)
+		first = append(first, buf[:n]...)
+		if err != nil {
+			stop()
+			return nil, <-x.done
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	line, _, _ := strings.Cut(string(first), "\n")
+	_, x.url, _ = strings.Cut(line, " on ")
+	t.Cleanup(func() {
+		stop()
+		select {
+		case err := <-x.done:
+			require.NoError(t, err)
+		case <-time.After(limit):
+			t.Error("the command does not end")
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return x, nil
+}
+
+func (x *running) post(session, body string) string {
+	x.t.Helper()
+	resp, err := http.Post(x.url+"/v1/sessions/"+session+"/commands", "application/json", strings.NewReader(body))
+	require.NoError(x.t, err)
+	defer func() { _ = resp.Body.Close() }()
+	out, err := io.ReadAll(resp.Body)
+	require.NoError(x.t, err)
+	return string(out)
+}
+
+// until reads a session until it contains want.
+func (x *running) until(session, want string) string {
+	x.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(limit)
+	for {
+		resp, err := http.Get(x.url + "/v1/sessions/" + session)
+		require.NoError(x.t, err)
+		out, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		require.NoError(x.t, err)
+		if strings.Contains(string(out), want) {
+			return string(out)
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			x.t.Fatalf("waited too long for %s in %s", want, out)
+		}
+	}
+}
+
+// What a person can mend gets one line that says how.
+func TestHints(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = taken.Close() }()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	nobody := free.Addr().String()
+	require.NoError(t, free.Close())
+	broken := filepath.Join(t.TempDir(), "holdfast.yaml")
+	require.NoError(t, os.WriteFile(broken, []byte("lisen: x\n"), 0o600))
+	t.Setenv("HOLDFAST_TEST_NO_KEY", "")
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a port that is taken":       {[]string{"--listen", taken.Addr().String()}, "is taken by another program"},
+		"a Redis that is not there":  {[]string{"--listen", "127.0.0.1:0", "--redis", "redis://:secret@" + nobody}, "does not answer"},
+		"no Redis address":           {[]string{"--redis", "localhost"}, "--redis: scheme"},
+		"no key":                     {[]string{"--upstream", "openai", "--upstream-key-env", "HOLDFAST_TEST_NO_KEY"}, "needs a key: set HOLDFAST_TEST_NO_KEY"},
+		"no model address":           {[]string{"--upstream", "openai", "--upstream-url", "nowhere"}, "--upstream-url"},
+		"an open address":            {[]string{"--listen", "0.0.0.0:0"}, "--insecure"},
+		"a duration":                 {[]string{"--lease-ttl", "1ms"}, "--lease-ttl"},
+		"a size":                     {[]string{"--max-frame", "huge"}, "--max-frame"},
+		"a model source":             {[]string{"--upstream", "magic"}, "demo or openai"},
+		"a node id":                  {[]string{"--node-id", "a/b"}, "--node-id"},
+		"an unknown key of the file": {[]string{"--config", broken}, `"lisen" is no setting`},
+		"two stores":                 {[]string{"--redis", "redis://x", "--data", "y"}, "one of them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := run(t, c.args...)
+			require.ErrorContains(t, err, c.says)
+			require.NotContains(t, err.Error(), "secret")
+			var hint *hintError
+			require.ErrorAs(t, err, &hint)
+		})
+	}
+}
+
+// Flags win over the environment, the environment over the file.
+func TestPrecedence(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "holdfast.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("node-id: file\nlease-ttl: 7s\ndoubt: 3s\n"), 0o600))
+	t.Setenv("HOLDFAST_NODE_ID", "env")
+	t.Setenv("HOLDFAST_DOUBT", "4s")
+	t.Setenv("HOLDFAST_SERVICE_HOST", "10.0.0.1") // Kubernetes sets such names
+	cmd := serveCommand()
+	require.NoError(t, cmd.ParseFlags([]string{"--config", path, "--node-id", "flag"}))
+	c, err := loadConfig(cmd.Flags())
+	require.NoError(t, err)
+	require.Equal(t, "flag", c.node)
+	require.Equal(t, 4*time.Second, c.doubt)
+	require.Equal(t, 7*time.Second, c.leaseTTL)
+	require.Equal(t, time.Minute, c.idleRelease)
+	require.False(t, c.listenGiven)
+}
+
+// A model server over HTTP answers through holdfast, whole; its key, its address and its errors stay inside.
+func TestRealModel(t *testing.T) {
+	const secret = "sk-very-secret-0123456789"
+	provider := fake.New(fake.Script{Key: secret})
+	srv := httptest.NewServer(provider)
+	defer srv.Close()
+	t.Setenv("MODEL_KEY", secret)
+	x, err := run(t, "--listen", "127.0.0.1:0", "--upstream", "openai", "--upstream-url", srv.URL+"/v1", "--upstream-key-env", "MODEL_KEY", "--upstream-model", "m1")
+	require.NoError(t, err)
+	x.post("s1", `{"id":1,"op":"send","key":"k1","content":"/echo over the wire"}`)
+	x.until("s1", `"content":"over the wire"`)
+	x.post("s1", `{"id":2,"op":"send","key":"k2","content":"/error-mid"}`)
+	body := x.until("s1", `"error":true`)
+	for _, private := range []string{secret, srv.URL, "internal.example", "usage"} {
+		require.NotContains(t, body, private)
+	}
+}
+
+// A wrong key and a wrong address show one clear line in the chat.
+func TestWrongKeyAndAddress(t *testing.T) {
+	srv := httptest.NewServer(fake.New(fake.Script{Key: "right"}))
+	defer srv.Close()
+	other := httptest.NewServer(http.NotFoundHandler()) // a server, and not one of models
+	defer other.Close()
+	for _, c := range []struct{ key, url, says string }{
+		{"wrong", srv.URL + "/v1", "--upstream-key-env"},
+		{"right", other.URL, "--upstream-url"},
+	} {
+		t.Setenv("MODEL_KEY", c.key)
+		x, err := run(t, "--listen", "127.0.0.1:0", "--upstream", "openai", "--upstream-url", c.url, "--upstream-key-env", "MODEL_KEY", "--upstream-model", "m1")
+		require.NoError(t, err)
+		x.post("s1", `{"id":1,"op":"send","key":"k1","content":"hello"}`)
+		require.Contains(t, x.until("s1", `"error":true`), c.says)
+	}
+}
