@@ -283,7 +283,9 @@ func TestShutdown(t *testing.T) {
 	within(t, "the command", at)
 	var silent []*peer // they do not answer the close frame
 	for range 20 {
-		silent = append(silent, s.dial(nil))
+		q := s.dial(nil)
+		q.ask(`{"op":"ping"}`) // now the server knows it
+		silent = append(silent, q)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()

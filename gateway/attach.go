@@ -71,15 +71,16 @@ func (k *socket) attach(ctx context.Context, key regen.Key, c *wire.Command) *wi
 	return nil
 }
 
-// open queues the frame that the events follow and puts a in the place of the session's old attachment.
+// open ends the session's old attachment, queues the frame that the events follow, and puts a in its place.
 func (k *socket) open(a *attachment, run string, frame []byte) {
+	k.drop(a.session)
 	k.mu.Lock()
 	if k.dead || k.closing != nil {
 		k.mu.Unlock()
-		a.sub.Close()
+		a.sub.Close() // not under our mutex: notify takes it, and comes from the hub
 		return
 	}
-	old := k.dropLocked(a.session)
+	defer k.mu.Unlock()
 	if len(frame) > 0 {
 		k.pushLocked(frame)
 	}
@@ -89,30 +90,25 @@ func (k *socket) open(a *attachment, run string, frame []byte) {
 	k.attached[a.session] = a
 	a.isOpen, a.run = true, run
 	k.dirtyLocked(a) // the first events may have been there before anybody was told
-	k.mu.Unlock()
-	if old != nil {
-		old.sub.Close()
-	}
 }
 
-// dropLocked ends the session's attachment; its subscription is the caller's to close.
-func (k *socket) dropLocked(session string) *attachment {
+// drop ends the session's attachment, if there is one. Nothing of it is sent any more.
+func (k *socket) drop(session string) {
+	k.mu.Lock()
 	old := k.attached[session]
 	if old != nil {
 		old.closed = true
 		delete(k.attached, session)
 	}
-	return old
-}
-
-// detach ends an attachment, if there is one. No event of the session follows the answer.
-func (k *socket) detach(c *wire.Command) {
-	var tmp [512]byte
-	k.mu.Lock()
-	old := k.dropLocked(c.Session)
-	k.pushLocked(wire.AppendOK(tmp[:0], c.ID, c.Session))
 	k.mu.Unlock()
 	if old != nil {
 		old.sub.Close()
 	}
+}
+
+// detach ends an attachment. No event of the session follows the answer.
+func (k *socket) detach(c *wire.Command) {
+	var tmp [512]byte
+	k.drop(c.Session)
+	k.push(wire.AppendOK(tmp[:0], c.ID, c.Session))
 }

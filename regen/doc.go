@@ -12,7 +12,9 @@
 //   - A won command always changes the revision (RowsVersion is hashed and only rises), so a double click loses.
 //   - Only the run named in Document.Active can be settled, and only once: a missing active run is a refusal.
 //   - Plan, Commit and Settle look at the last exchange alone. Rows below the window are known by their number and one chain
-//     value; a cut costs one hash per list. What is copied with the window is one pointer per row.
+//     value; a cut costs one hash per list. What an operation costs does not depend on the length of the window: it copies the
+//     list headers of the last few rows, and the rest is shared (window.go). The exceptions are an exchange of more rows than
+//     that, which only imports have, and Prompt, which reads all.
 //
 // # What is trusted
 //

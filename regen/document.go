@@ -5,6 +5,9 @@ import "encoding/json"
 // Document is one conversation, seen through a window at its end: the last display rows, the last context rows, and for what
 // lies below them only the number and the chain. It is an immutable value: operations return new ones. The zero value with
 // a Session is a session that does not exist yet.
+//
+// A document that an operation gave may show only the end of its window in Rows and Context; RowsBelow and ContextBelow count
+// from there. What it does not show it still has: operations and Prompt see the whole window.
 type Document struct {
 	Session string
 	// Version counts the changes; 0 means that the session does not exist. RowsVersion is the version of the last change of
@@ -21,6 +24,8 @@ type Document struct {
 	Fields       Fields
 	// Active is the run that owns the next write; nil when idle.
 	Active *Active
+	// lower is the rest of the window, below Rows and Context; nil when there is none. See window.go.
+	lower *stretch
 }
 
 // Active is the active run, as the head record keeps it.
@@ -79,15 +84,16 @@ func (d *Document) Public(r Row) json.RawMessage { return r.Public(d.IsActive(&r
 
 // TurnRows gives the rows of a turn that are in the window, from its user row on; nil when there are none.
 func (d *Document) TurnRows(turn string) []Row {
-	end := len(d.Rows)
-	for end > 0 && d.Rows[end-1].Row.Turn != turn {
+	rows := d.whole().Rows
+	end := len(rows)
+	for end > 0 && rows[end-1].Row.Turn != turn {
 		end--
 	}
 	start := end
-	for start > 0 && d.Rows[start-1].Row.Turn == turn {
+	for start > 0 && rows[start-1].Row.Turn == turn {
 		start--
 	}
-	return rowValues(d.Rows[start:end])
+	return rowValues(rows[start:end])
 }
 
 func rowValues(links []Link) []Row {

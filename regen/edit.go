@@ -85,15 +85,20 @@ func thenMap(set map[string]string, unset []string, set2 map[string]string, unse
 }
 
 // change builds a new document and the edit beside it, so that one cannot tell another story than the other.
+// The lists of to are its own until finish: it may write into them.
 type change struct {
 	from *Document
 	to   *Document
 	edit Edit
 }
 
+// maxAppend is how many elements a settlement adds to a list at most: a lost user row, an answer and an error.
+const maxAppend = 3
+
 func (d *Document) begin() *change {
 	to := *d
-	to.Rows, to.Context = slices.Clip(to.Rows), slices.Clip(to.Context)
+	to.Rows = append(make([]Link, 0, len(d.Rows)+maxAppend), d.Rows...)
+	to.Context = append(make([]ContextLink, 0, len(d.Context)+maxAppend), d.Context...)
 	c := &change{from: d, to: &to}
 	c.edit.Rows = ListEdit{Before: d.RowsBelow + len(d.Rows), Keep: d.RowsBelow + len(d.Rows)}
 	c.edit.Context = ListEdit{Before: d.ContextBelow + len(d.Context), Keep: d.ContextBelow + len(d.Context)}
@@ -102,12 +107,12 @@ func (d *Document) begin() *change {
 
 // cutRows keeps the first n rows of the window; cutContext likewise. Both come before patches and appends.
 func (c *change) cutRows(n int) {
-	c.to.Rows = slices.Clip(c.to.Rows[:n])
+	c.to.Rows = c.to.Rows[:n]
 	c.edit.Rows.Keep = c.to.RowsBelow + n
 }
 
 func (c *change) cutContext(n int) {
-	c.to.Context = slices.Clip(c.to.Context[:n])
+	c.to.Context = c.to.Context[:n]
 	c.edit.Context.Keep = c.to.ContextBelow + n
 }
 
@@ -120,17 +125,9 @@ func (c *change) patchRow(r *Row) *Row {
 	}
 	encoded := r.encode()
 	l := Link{Chain: nextChain(prev, encoded), Row: r}
-	c.to.Rows = replaceLast(c.to.Rows, l)
+	c.to.Rows[n] = l
 	c.edit.Rows.Patch = element(l.Chain, encoded)
 	return r
-}
-
-// replaceLast copies the list, which other documents share, with another last element.
-func replaceLast[T any](list []T, last T) []T {
-	out := make([]T, len(list))
-	copy(out, list)
-	out[len(out)-1] = last
-	return out
 }
 
 // patchContext replaces the last kept context element: by a reference to a display row, or by a row of its own.
@@ -141,7 +138,7 @@ func (c *change) patchContext(own, shown *Row) {
 		prev = c.to.Context[n-1].Chain
 	}
 	l := contextLink(prev, own, shown)
-	c.to.Context = replaceLast(c.to.Context, l)
+	c.to.Context[n] = l
 	c.edit.Context.Patch = l.Encode()
 }
 

@@ -100,6 +100,7 @@ func (s *store) load(t testing.TB, like *regen.Document, n int) *regen.Document 
 func (s *store) requireSame(t testing.TB, d *regen.Document) {
 	t.Helper()
 	require.Equal(t, d.Version, s.version)
+	d = d.Whole()
 	rows, context := elements(d)
 	if d.RowsBelow+d.ContextBelow > 0 {
 		require.Equal(t, rows, s.rows[d.RowsBelow:])
@@ -148,8 +149,9 @@ func elements(d *regen.Document) (rows, context []string) {
 	return rows, context
 }
 
-// dump is everything that a document is, for comparing before and after.
+// dump is everything that a document is, with what it has at hand below its window, for comparing before and after.
 func dump(d *regen.Document) string {
+	d = d.Whole()
 	rows, context := elements(d)
 	return fmt.Sprintf("%s %d %d %d %s %d %s\n%q\n%q\n%v\n%+v", d.Session, d.Version, d.RowsVersion, d.RowsBelow, d.RowsBase,
 		d.ContextBelow, d.ContextBase, rows, context, d.Fields.Map(), d.Active)
@@ -253,8 +255,8 @@ func (k *talk) take(d *regen.Document, e regen.Edit) {
 	k.d = d
 	k.store.apply(k.t, e)
 	k.store.requireSame(k.t, d)
-	if d.RowsBelow+d.ContextBelow == 0 {
-		requireOneUserRow(k.t, d)
+	if whole := d.Whole(); whole.RowsBelow+whole.ContextBelow == 0 {
+		requireOneUserRow(k.t, whole)
 	}
 }
 
@@ -318,10 +320,10 @@ func show(rows []regen.Row) []string {
 
 func (k *talk) display() []string {
 	var rows []regen.Row
-	for _, l := range k.d.Rows {
+	for _, l := range k.d.Whole().Rows {
 		rows = append(rows, *l.Row)
 	}
 	return show(rows)
 }
 
-func (k *talk) context() []string { return show(contextRows(k.d)) }
+func (k *talk) context() []string { return show(contextRows(k.d.Whole())) }

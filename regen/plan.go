@@ -1,5 +1,7 @@
 package regen
 
+import "errors"
+
 // Plan is what a command would do to one document. It holds all that Commit needs; what happens to other documents meanwhile
 // does not reach it. Its zero value is not a plan.
 type Plan struct {
@@ -32,19 +34,25 @@ func (d *Document) Plan(cmd Command) (Plan, error) {
 	if d.Active != nil {
 		return Plan{}, &BusyError{Run: d.Active.Run}
 	}
-	doc := *d
+	doc := d.top()
 	p := Plan{doc: &doc, cmd: cmd, revision: rev}
 	p.cmd.Attachments = compactRaws(cmd.Attachments)
-	var err error
-	if cmd.Op == OpRegenerate {
-		err = p.planRegenerate()
-	} else {
-		err = p.planSend()
+	err := p.plan()
+	if errors.Is(err, ErrWindow) && doc.lower != nil {
+		doc = d.whole()
+		err = p.plan()
 	}
 	if err != nil {
 		return Plan{}, err
 	}
 	return p, nil
+}
+
+func (p *Plan) plan() error {
+	if p.cmd.Op == OpRegenerate {
+		return p.planRegenerate()
+	}
+	return p.planSend()
 }
 
 func (p *Plan) planSend() error {

@@ -30,6 +30,8 @@ func (d *Document) NeedsMore(maxBytes int) bool {
 // fit walks back from the end. It gives the rows it looked at, where the prompt starts among them, and whether the rows below
 // the window could belong to it.
 func (d *Document) fit(maxBytes int) (rows []Row, start int, more bool) {
+	whole := d.whole()
+	d = &whole
 	show := resolver{rows: d.Rows, next: len(d.Rows) - 1}
 	total, turns := 0, 0
 	first := 0 // the oldest row of a whole turn that fits, counted from the end

@@ -75,6 +75,11 @@ func (d *Document) Settle(o Outcome) (Settlement, error) {
 		return Settlement{}, fmt.Errorf("settle: %w", err)
 	}
 	o = o.clean()
+	top := d.top()
+	if top.lower != nil && top.activeIndex() == none {
+		top = d.whole()
+	}
+	d = &top
 	c := d.begin()
 	user, err := d.activeUser(c, o)
 	if err != nil {
@@ -137,10 +142,8 @@ func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 // activeUser gives the window index of the turn's user row, found by row and turn id. Where the document has no such row it
 // adds the one from the log: it never takes a look-alike.
 func (d *Document) activeUser(c *change, o Outcome) (int, error) {
-	for i := len(d.Rows) - 1; i >= 0; i-- {
-		if r := d.Rows[i].Row; r.ID == d.Active.Row && r.Turn == d.Active.Turn && r.Role == RoleUser {
-			return i, nil
-		}
+	if i := d.activeIndex(); i != none {
+		return i, nil
 	}
 	if d.RowsBelow > 0 {
 		return 0, ErrWindow
@@ -156,6 +159,15 @@ func (d *Document) activeUser(c *change, o Outcome) (int, error) {
 	c.appendRow(&user)
 	c.appendRef(&user)
 	return len(d.Rows), nil
+}
+
+func (d *Document) activeIndex() int {
+	for i := len(d.Rows) - 1; i >= 0; i-- {
+		if r := d.Rows[i].Row; r.ID == d.Active.Row && r.Turn == d.Active.Turn && r.Role == RoleUser {
+			return i
+		}
+	}
+	return none
 }
 
 // appendAnswer adds the answer, or what there is of it. An unfinished answer loses its thinking wrappers; the model gets only

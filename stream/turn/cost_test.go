@@ -70,7 +70,7 @@ func measure(t *testing.T, rows int) []cost {
 	step("first send", a, send("k0"))
 	rev := step("send", a, send("k1"))
 	rev = step("regenerate", a, regen.Command{Op: regen.OpRegenerate, Key: "k2", Revision: rev})
-	rev = step("regenerate after move", b, regen.Command{Op: regen.OpRegenerate, Key: "k3", Revision: rev})
+	step("regenerate after move", b, regen.Command{Op: regen.OpRegenerate, Key: "k3", Revision: rev})
 	step("send", b, send("k4"))
 	return costs
 }

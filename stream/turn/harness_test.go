@@ -77,8 +77,7 @@ func newNode(t *testing.T, name string, opts *redis.Options, o nodeOptions) *nod
 	leases := redislease.New(client, redislease.Options{})
 	n.keeper = ownership.NewKeeper(leases, ownership.Config{Node: name, Proc: name + "-1", TTL: o.ttl})
 	n.hub = stream.NewHub(n.log, n.log, stream.HubConfig{Poll: o.poll})
-	var watcher *ownership.Watcher
-	watcher = ownership.NewWatcher(leases, ownership.WatcherConfig{
+	watcher := ownership.NewWatcher(leases, ownership.WatcherConfig{
 		Node: name, TTL: o.ttl, BeatEvery: o.ttl / 20, StandStill: o.ttl / 5, Holds: n.keeper.Holds,
 		OnDead: func(ctx context.Context, k string, observed ownership.Epoch) error {
 			sk, err := regen.ParseKey(k)
