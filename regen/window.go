@@ -58,7 +58,7 @@ func (d *Document) beneath() *stretch {
 	return nil
 }
 
-// whole gives the same document with all of its window in Rows and Context. It copies them where there are several.
+// whole gives the same document with all of its window in Rows and Context. It copies only where a stretch lies below.
 func (d *Document) whole() Document {
 	to := *d
 	to.lower = nil

@@ -49,8 +49,13 @@ func newFeed(h *Hub, key regen.Key) *feed {
 func (f *feed) run() {
 	stop := f.hub.wakes.Follow(f.key, f.onWake)
 	defer stop()
+	failed := false
 	for {
-		poll := time.NewTimer(f.hub.cfg.Poll/2 + rand.N(f.hub.cfg.Poll))
+		wait := f.hub.cfg.Poll/2 + rand.N(f.hub.cfg.Poll)
+		if failed {
+			wait = min(wait, 100*time.Millisecond+rand.N(200*time.Millisecond)) // readers wait for this
+		}
+		poll := time.NewTimer(wait)
 		select {
 		case <-f.ctx.Done():
 			poll.Stop()
@@ -59,7 +64,7 @@ func (f *feed) run() {
 			poll.Stop()
 		case <-poll.C:
 		}
-		if err := f.catchUp(f.ctx); err == nil {
+		if failed = f.catchUp(f.ctx) != nil; !failed {
 			f.resetStale(f.ctx)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"holdfast/stream/upstream/fake"
+	"holdfast/tests/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -195,4 +196,39 @@ func TestWrongKeyAndAddress(t *testing.T) {
 		x.post("s1", `{"id":1,"op":"send","key":"k1","content":"hello"}`)
 		require.Contains(t, x.until("s1", `"error":true`), c.says)
 	}
+}
+
+// With --data a conversation is there again after a restart, and the redis-server ends with the program.
+func TestDataIsKept(t *testing.T) {
+	redistest.Require(t, "redis-server")
+	dir := t.TempDir()
+	t.Run("first life", func(t *testing.T) {
+		x, err := run(t, "--listen", "127.0.0.1:0", "--data", dir, "--drain-timeout", "0s")
+		require.NoError(t, err)
+		x.post("s1", `{"id":1,"op":"send","key":"k1","content":"/fast /echo remember this"}`)
+		x.until("s1", `"run":null`)
+	})
+	x, err := run(t, "--listen", "127.0.0.1:0", "--data", dir, "--drain-timeout", "0s")
+	require.NoError(t, err)
+	require.Contains(t, x.until("s1", `"role":"assistant"`), `"content":"remember this"`)
+	require.Contains(t, x.post("s1", `{"id":2,"op":"send","key":"k1","content":"/fast /echo remember this"}`), `"repeat":true`)
+}
+
+// The forms of --redis are told apart before anything is dialled.
+func TestRedisAddresses(t *testing.T) {
+	for addr, about := range map[string]string{
+		"redis://localhost:6379/2":                  "redis at localhost:6379",
+		"rediss://u:p@redis.example:6380":           "redis at redis.example:6380",
+		"redis+sentinel://a:26379,b:26379/mymaster": "redis master mymaster by sentinels",
+		"redis+cluster://a:7000,b:7000":             "redis cluster",
+	} {
+		b, err := parseRedis(addr)
+		require.NoError(t, err, addr)
+		require.Equal(t, about, b.about)
+	}
+	for _, addr := range []string{"localhost:6379", "http://x", "redis+sentinel://a:26379", ""} {
+		_, err := parseRedis(addr)
+		require.Error(t, err, addr)
+	}
+	require.NotContains(t, redacted("redis://u:secret@host:1"), "secret")
 }

@@ -151,7 +151,7 @@ func (e *Engine) Recover(ctx context.Context, key regen.Key, observed ownership.
 func (e *Engine) plan(ctx context.Context, key regen.Key, doc *regen.Document, cmd regen.Command) (regen.Plan, error) {
 	for {
 		p, err := doc.Plan(cmd)
-		if !errors.Is(err, regen.ErrWindow) || doc.RowsBelow == 0 {
+		if !errors.Is(err, regen.ErrWindow) || doc.RowsBelow+doc.ContextBelow == 0 {
 			return p, err
 		}
 		wider, err := e.widen(ctx, key, doc)

@@ -71,7 +71,7 @@ func (a *actor) settle(o regen.Outcome) error {
 	r.cancel()
 	for {
 		s, err := a.doc.Settle(o)
-		if errors.Is(err, regen.ErrWindow) && a.doc.RowsBelow > 0 {
+		if errors.Is(err, regen.ErrWindow) && a.doc.RowsBelow+a.doc.ContextBelow > 0 {
 			if a.doc, err = a.e.widen(a.ctx, a.key, a.doc); err == nil {
 				continue
 			}
