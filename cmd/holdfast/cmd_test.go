@@ -232,3 +232,25 @@ func TestRedisAddresses(t *testing.T) {
 	}
 	require.NotContains(t, redacted("redis://u:secret@host:1"), "secret")
 }
+
+// The fake provider misbehaves as it is told, and holdfast says what happened and keeps what came.
+func TestFakeProviderMisbehaves(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--crlf", "--comments", "--chop", "3", "--text", "füür 🌊 end"}, `"content":"füür 🌊 end"`},
+		{[]string{"--form", "whole", "--text", "all at once"}, `"content":"all at once"`},
+		{[]string{"--end", "cut", "--after", "2"}, `"partial":true`},
+		{[]string{"--form", "html"}, `"error":true`},
+	} {
+		p, err := run(t, append([]string{"fake-provider", "--listen", "127.0.0.1:0"}, c.args...)...)
+		require.NoError(t, err)
+		x, err := run(t, "--listen", "127.0.0.1:0", "--upstream", "openai", "--upstream-url", p.url, "--upstream-key-env", "", "--upstream-model", "m1")
+		require.NoError(t, err)
+		x.post("s1", `{"id":1,"op":"send","key":"k1","content":"go"}`)
+		x.until("s1", c.want)
+	}
+	_, err := run(t, "fake-provider", "--end", "badly")
+	require.ErrorContains(t, err, "--end is one of")
+}

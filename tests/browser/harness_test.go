@@ -41,6 +41,13 @@ var build = sync.OnceValues(func() (string, error) {
 // start runs holdfast with args and gives its address. It ends with the test.
 func start(t *testing.T, args ...string) string {
 	t.Helper()
+	url, _ := startNode(t, args...)
+	return url
+}
+
+// startNode is start; end kills the process before the test's end.
+func startNode(t *testing.T, args ...string) (url string, end func()) {
+	t.Helper()
 	path, err := build()
 	require.NoError(t, err)
 	cmd := exec.Command(path, append(args, "--listen", fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t)), "--drain-timeout", "0s")...)
@@ -49,19 +56,20 @@ func start(t *testing.T, args ...string) string {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	t.Cleanup(end)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, url, ok := strings.Cut(lines.Text(), "listening on "); ok {
 			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return url
+			return url, end
 		}
 	}
 	t.Fatal("holdfast ended at once")
-	return ""
+	return "", nil
 }
 
 // browser starts Chromium, with a profile of its own.

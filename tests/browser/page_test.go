@@ -81,7 +81,7 @@ func TestStopAndRegenerateInTwoTabs(t *testing.T) {
 
 // Failed answers look failed, say why, and can be tried again with one click.
 func TestFailedAnswers(t *testing.T) {
-	url := start(t)
+	url, end := startNode(t)
 	p := open(t, browser(t), url+"/?session=s1")
 	p.send("/error")
 	p.idle("failed")
@@ -94,6 +94,11 @@ func TestFailedAnswers(t *testing.T) {
 	p.until(`document.querySelectorAll('[data-testid="variants"]').length === 1`)
 	p.idle("failed")
 	require.Equal(t, []string{"failed", "failed"}, p.outcomes())
+
+	end() // and without a server the page says so, and keeps what it shows
+	p.until(`!["open"].includes(document.querySelector("#status-connection").dataset.state)`)
+	require.Equal(t, []string{"failed", "failed"}, p.outcomes())
+	p.shot("disconnected")
 }
 
 // What a model or a person writes cannot run, load or frame anything.
