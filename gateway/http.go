@@ -22,6 +22,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/v1/ws", methods(http.MethodGet, s.accept))
 	mux.Handle("/v1/sessions", methods(http.MethodGet, s.private(s.listSessions)))
+	mux.Handle("POST /v1/sessions", s.private(s.createSession))
 	mux.Handle("/v1/sessions/{id}", methods(http.MethodGet, s.private(s.readSession)))
 	mux.Handle("/v1/sessions/{id}/commands", methods(http.MethodPost, s.private(s.postCommand)))
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) {

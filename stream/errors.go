@@ -45,3 +45,15 @@ type KeyReusedError struct{ Key string }
 func (e *KeyReusedError) Error() string {
 	return fmt.Sprintf("command key %q was used with other content", e.Key)
 }
+
+// ConflictError says that the store does not hold what the caller goes by; nothing was written.
+type ConflictError struct {
+	Session string
+	// Reason says what differs; for logs.
+	Reason string
+}
+
+// Error names the session and the reason.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("session %s: conflict: %s", e.Session, e.Reason)
+}

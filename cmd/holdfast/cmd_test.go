@@ -254,3 +254,37 @@ func TestFakeProviderMisbehaves(t *testing.T) {
 	_, err := run(t, "fake-provider", "--end", "badly")
 	require.ErrorContains(t, err, "--end is one of")
 }
+
+// A conversation from elsewhere is brought in over HTTP, shown, and goes on; the same body again is the same session.
+func TestImportOverHTTP(t *testing.T) {
+	x, err := run(t, "--listen", "127.0.0.1:0")
+	require.NoError(t, err)
+	post := func(body string) (int, string) {
+		resp, err := http.Post(x.url+"/v1/sessions", "application/json", strings.NewReader(body))
+		require.NoError(t, err)
+		defer func() { _ = resp.Body.Close() }()
+		out, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(out)
+	}
+	body := `{"session":"old","title":"From elsewhere","rows":[` +
+		`{"id":"u1","turn":"t1","role":"user","content":"hello","at":1},{"id":"a1","turn":"t1","role":"assistant","content":"hi","at":2}]}`
+	for range 2 {
+		status, out := post(body)
+		require.Equal(t, http.StatusCreated, status, out)
+		require.Contains(t, out, `"title":"From elsewhere"`)
+		require.Contains(t, out, `"revision"`)
+	}
+	status, out := post(`{"session":"old","rows":[]}`)
+	require.Equal(t, http.StatusConflict, status, out)
+	status, out = post(`{"session":"ro","read_only":true,"rows":[{"role":"user","content":"hello"},{"role":"assistant","content":"hi"}]}`)
+	require.Equal(t, http.StatusCreated, status, out)
+	require.NotContains(t, out, `"revision"`)
+	require.Contains(t, x.post("ro", `{"id":1,"op":"send","key":"k","content":"more"}`), `"status":403`)
+	for _, bad := range []string{`{"session":"a/b"}`, `{"rows":[{"role":"boss","content":"x"}]}`, `{"rows":[{"role":"user","content":"\u0000"}]}`, `{"rows":7}`, `{`} {
+		status, out := post(bad)
+		require.Equal(t, http.StatusBadRequest, status, "%s: %s", bad, out)
+	}
+	x.post("old", `{"id":2,"op":"send","key":"k","content":"/fast /echo on we go"}`)
+	x.until("old", `"content":"on we go"`)
+}
