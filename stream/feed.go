@@ -181,7 +181,7 @@ func (f *feed) load(page Page) {
 func (f *feed) restart() {
 	f.loaded, f.window, f.pos = false, nil, EntryID{}
 	for _, s := range f.subs {
-		s.stale = true
+		s.stale, s.reset = true, nil // a document of before is no answer any more
 	}
 	f.stale = len(f.subs) > 0
 }

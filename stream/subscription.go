@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast/ownership"
+	"holdfast/regen"
 )
 
 // EventKind is what an event is; the words are the wire's.
@@ -298,16 +299,20 @@ func (f *feed) resetStale(ctx context.Context) {
 		return
 	}
 	snap, err := f.hub.log.Read(ctx, f.key, Query{})
-	if err != nil || !snap.Head.Exists() {
+	if err != nil {
 		return // the poll tries again
 	}
 	v := NewView(f.key.Session, snap)
+	gone := !snap.Head.Exists()
+	if gone { // the store lost the session: nobody may wait for the end of its run
+		v = View{Session: f.key.Session, Document: &regen.Document{Session: f.key.Session}, Cursor: Cursor{Incarnation: "gone"}}
+	}
 	if err := f.catchUp(ctx); err != nil {
 		return
 	}
 	f.mu.Lock()
 	var ready []*Subscription
-	if f.covers(v) {
+	if f.covers(v) || gone && f.loaded && !f.head.Exists() {
 		f.stale = false
 		for _, s := range f.subs {
 			if s.stale {

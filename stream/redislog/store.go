@@ -15,6 +15,7 @@ type Store struct {
 	opt    Options
 	calls  redis.UniversalClient
 	writer *writer
+	checks checks
 	feeds  *feeds
 	incs   *incarnations
 

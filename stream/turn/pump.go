@@ -88,6 +88,9 @@ func (a *actor) resolve() error {
 		return nil
 	}
 	if tail.Incarnation != a.head.Incarnation || tail.Epoch != a.held.Epoch() {
+		if tail.Incarnation == "" && a.run != nil {
+			a.e.cfg.Logger.Error("store lost a session with a running answer", "session", a.key.Session, "run", a.run.id)
+		}
 		return a.fenced(tail.Epoch)
 	}
 	a.conn = tail.Conn
