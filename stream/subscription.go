@@ -290,6 +290,9 @@ func (f *feed) covers(v View) bool {
 		(len(f.window) == 0 || c.ID.Seq+1 >= f.window[0].ID.Seq)
 }
 
+// goneIncarnation stands in the cursor of a session that the store lost. No log has it.
+const goneIncarnation = "gone"
+
 // resetStale reads the document once for all readers that need it.
 func (f *feed) resetStale(ctx context.Context) {
 	f.mu.Lock()
@@ -304,8 +307,11 @@ func (f *feed) resetStale(ctx context.Context) {
 	}
 	v := NewView(f.key.Session, snap)
 	gone := !snap.Head.Exists()
+	if gone && snap.Head.Incarnation != "" {
+		return // somebody has just acquired it: what comes of that wakes us
+	}
 	if gone { // the store lost the session: nobody may wait for the end of its run
-		v = View{Session: f.key.Session, Document: &regen.Document{Session: f.key.Session}, Cursor: Cursor{Incarnation: "gone"}}
+		v = View{Session: f.key.Session, Document: &regen.Document{Session: f.key.Session}, Cursor: Cursor{Incarnation: goneIncarnation}}
 	}
 	if err := f.catchUp(ctx); err != nil {
 		return
@@ -315,7 +321,10 @@ func (f *feed) resetStale(ctx context.Context) {
 	if f.covers(v) || gone && f.loaded && !f.head.Exists() {
 		f.stale = false
 		for _, s := range f.subs {
-			if s.stale {
+			switch {
+			case s.stale && gone && s.inc == goneIncarnation:
+				s.stale = false // it knows
+			case s.stale:
 				s.reset = &v
 				ready = append(ready, s)
 			}
