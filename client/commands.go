@@ -49,6 +49,44 @@ func (c *Client) Regenerate(ctx context.Context, session, revision string, o Sen
 	return c.take(ctx, wire.Command{Op: wire.OpRegenerate, Session: session}, o)
 }
 
+// Edit replaces a prompt and asks again: the row and everything after it go. Without o.Attachments the row's own stay.
+func (c *Client) Edit(ctx context.Context, session, row, text, revision string, o SendOptions) (Receipt, error) {
+	o.Revision = revision
+	cmd := wire.Command{Op: wire.OpEdit, Session: session, Row: row, Content: wire.AppendString(nil, text), Attachments: o.Attachments}
+	return c.take(ctx, cmd, o)
+}
+
+// Undo drops the last turn, its prompt included. key names the command; "" means a new one, for all edits.
+func (c *Client) Undo(ctx context.Context, session, revision, key string) (Receipt, error) {
+	return c.take(ctx, wire.Command{Op: wire.OpUndo, Session: session}, SendOptions{Revision: revision, Key: key})
+}
+
+// Truncate keeps the rows up to and including row.
+func (c *Client) Truncate(ctx context.Context, session, row, revision, key string) (Receipt, error) {
+	return c.take(ctx, wire.Command{Op: wire.OpTruncate, Session: session, Row: row}, SendOptions{Revision: revision, Key: key})
+}
+
+// TruncateTo keeps the first keep rows of the session; 0 keeps none.
+func (c *Client) TruncateTo(ctx context.Context, session string, keep int, revision, key string) (Receipt, error) {
+	return c.take(ctx, wire.Command{Op: wire.OpTruncate, Session: session, Keep: &keep}, SendOptions{Revision: revision, Key: key})
+}
+
+// Clear drops all rows of the session.
+func (c *Client) Clear(ctx context.Context, session, revision, key string) (Receipt, error) {
+	return c.take(ctx, wire.Command{Op: wire.OpClear, Session: session}, SendOptions{Revision: revision, Key: key})
+}
+
+// Select makes a variant of the last turn its answer; the present one becomes a variant.
+func (c *Client) Select(ctx context.Context, session, turn, variant, revision, key string) (Receipt, error) {
+	cmd := wire.Command{Op: wire.OpSelect, Session: session, Turn: turn, Variant: variant}
+	return c.take(ctx, cmd, SendOptions{Revision: revision, Key: key})
+}
+
+// Rename fixes the session's title, also while a run is active.
+func (c *Client) Rename(ctx context.Context, session, title, key string) (Receipt, error) {
+	return c.take(ctx, wire.Command{Op: wire.OpRename, Session: session, Title: title}, SendOptions{Key: key})
+}
+
 func (c *Client) take(ctx context.Context, cmd wire.Command, o SendOptions) (Receipt, error) {
 	cmd.Key, cmd.Model, cmd.Revision, cmd.Busy = o.Key, o.Model, o.Revision, o.Busy
 	if cmd.Key == "" {

@@ -96,12 +96,12 @@ func (c *Client) note(ok json.RawMessage) {
 	var head struct {
 		Session string `json:"session"`
 		Cursor  string `json:"cursor"`
-		Turn    string `json:"turn"`
+		Repeat  *bool  `json:"repeat"` // receipts have it
 	}
 	if json.Unmarshal(ok, &head) != nil || head.Session == "" || head.Cursor == "" {
 		return
 	}
-	if head.Turn != "" && c.cursors[head.Session] != "" {
+	if head.Repeat != nil && c.cursors[head.Session] != "" {
 		return
 	}
 	c.cursors[head.Session] = head.Cursor

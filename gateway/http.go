@@ -25,6 +25,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("POST /v1/sessions", s.private(s.createSession))
 	mux.Handle("/v1/sessions/{id}", methods(http.MethodGet, s.private(s.readSession)))
 	mux.Handle("/v1/sessions/{id}/commands", methods(http.MethodPost, s.private(s.postCommand)))
+	mux.Handle("/v1/sessions/{id}/variants/{turn}", methods(http.MethodGet, s.private(s.readVariants)))
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, wire.NewError(wire.NotFound, "no such path"))
 	})
@@ -181,14 +182,14 @@ func (s *Server) postCommand(ctx context.Context, w http.ResponseWriter, r *http
 // command does a command that came by HTTP.
 func (s *Server) command(ctx context.Context, c *wire.Command, who Identity) ([]byte, *wire.Error) {
 	key := regen.Key{Tenant: who.Tenant, Session: c.Session}
-	switch c.Op {
-	case wire.OpSend, wire.OpRegenerate:
+	switch {
+	case c.Op.Takes():
 		receipt, problem := s.do(ctx, key, c)
 		if problem != nil {
 			return nil, problem
 		}
 		return wire.AppendReceipt(nil, c.ID, &receipt), nil
-	case wire.OpCancel:
+	case c.Op == wire.OpCancel:
 		done, problem := s.stop(ctx, key, c, who.Who)
 		if problem != nil {
 			return nil, problem

@@ -84,6 +84,14 @@ func refusal(op wire.Op, err error) *wire.Error {
 		return wire.NewError(wire.BadRequest, "the prompt is empty")
 	case errors.Is(err, regen.ErrInvalidRegeneration):
 		return wire.NewError(wire.InvalidRegeneration, "a regenerate takes no content")
+	case errors.Is(err, regen.ErrNoRow):
+		return wire.NewError(wire.BadRequest, "there is no such row, or it is no prompt")
+	case errors.Is(err, regen.ErrNoTurn):
+		return wire.NewError(wire.BadRequest, "there is no turn to undo")
+	case errors.Is(err, regen.ErrCount):
+		return wire.NewError(wire.BadRequest, "keep is more than there are rows")
+	case errors.Is(err, regen.ErrNoVariant):
+		return wire.NewError(wire.BadRequest, "the last turn has no such variant")
 	case errors.Is(err, regen.ErrUnknownOp):
 		return wire.NewError(wire.BadRequest, "unknown op")
 	}

@@ -25,7 +25,7 @@ func TestHello(t *testing.T) {
 	f = p.ask(`{"id":"h","op":"hello","protocol":1}`)
 	assert.Equal(t, `{"re":"h","ok":{"protocol":1,"server":"holdfast/test","node":"n1","ping_ms":20000,`+
 		`"limits":{"max_frame":4194304,"max_sessions":256,"max_inflight":64,"max_key":128,"max_id":128},`+
-		`"ops":["hello","attach","detach","send","regenerate","cancel","ping"]}}`, f.raw)
+		`"ops":["hello","attach","detach","send","regenerate","edit","undo","truncate","clear","select","rename","cancel","ping"]}}`, f.raw)
 }
 
 // A client of another protocol version is told so and does not come back.

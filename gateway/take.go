@@ -9,15 +9,19 @@ import (
 	"holdfast/stream"
 )
 
-// do takes a send or regenerate to the engine.
+// do takes a send, regenerate or edit of any kind to the engine.
 func (s *Server) do(ctx context.Context, key regen.Key, c *wire.Command) (wire.Receipt, *wire.Error) {
-	cmd := regen.Command{Op: regen.OpSend, Key: c.Key, Attachments: c.Attachments, Model: c.Model, Revision: c.Revision, Busy: c.Busy}
-	if c.Op == wire.OpRegenerate {
-		cmd.Op = regen.OpRegenerate
-		if c.Forbidden != "" {
-			return wire.Receipt{}, s.forbiddenField(ctx, key, c.Forbidden)
-		}
-	} else {
+	cmd := regen.Command{
+		Op: regen.Op(c.Op), Key: c.Key, Attachments: c.Attachments, Model: c.Model, Revision: c.Revision, Busy: c.Busy,
+		Row: c.Row, Turn: c.Turn, Variant: c.Variant, Title: c.Title,
+	}
+	if c.Keep != nil {
+		cmd.Keep = *c.Keep
+	}
+	if c.Op == wire.OpRegenerate && c.Forbidden != "" {
+		return wire.Receipt{}, s.forbiddenField(ctx, key, c.Forbidden)
+	}
+	if c.Content != nil {
 		content, err := regen.ParseContent(c.Content)
 		if err != nil {
 			return wire.Receipt{}, s.problem(c.Op, err)
@@ -28,7 +32,9 @@ func (s *Server) do(ctx context.Context, key regen.Key, c *wire.Command) (wire.R
 	if err != nil {
 		return wire.Receipt{}, s.problem(c.Op, err)
 	}
-	return wire.Receipt{Session: got.Session, Turn: got.Turn, Run: got.Run, Cursor: got.Cursor, Repeat: got.Repeat}, nil
+	return wire.Receipt{
+		Session: got.Session, Turn: got.Turn, Run: got.Run, Revision: got.Revision, Cursor: got.Cursor, Repeat: got.Repeat,
+	}, nil
 }
 
 // forbiddenField answers a regenerate with a field that may not stand there. The contract looks for the session first.
@@ -52,14 +58,14 @@ func (s *Server) stop(ctx context.Context, key regen.Key, c *wire.Command, who s
 	return wire.Cancelled{Run: got.Run, Cancel: string(got.Answer), Seq: got.Seq}, nil
 }
 
-// take does a send or regenerate, answers it, and attaches the socket from just before the run's started event unless it is
-// attached already.
+// take does a send, regenerate or edit of any kind and answers it. Where a run began it attaches the socket from just before the run's
+// started event, unless it is attached already.
 func (k *socket) take(ctx context.Context, l *lane, key regen.Key, c *wire.Command) *wire.Error {
 	k.mu.Lock()
 	l.sending = true
 	full := k.fullLocked(c.Session)
 	k.mu.Unlock()
-	if full != nil {
+	if full != nil && c.Op.Runs() {
 		return full // before anything is accepted that could not be shown
 	}
 	receipt, problem := k.srv.do(ctx, key, c)
@@ -70,7 +76,7 @@ func (k *socket) take(ctx context.Context, l *lane, key regen.Key, c *wire.Comma
 	k.mu.Lock()
 	attached := k.attached[c.Session] != nil || k.dead || k.closing != nil
 	k.mu.Unlock()
-	if !attached {
+	if !attached && receipt.Run != "" {
 		k.follow(key, receipt.Cursor)
 	}
 	return nil

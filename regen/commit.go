@@ -1,6 +1,7 @@
 package regen
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 )
@@ -12,6 +13,8 @@ type Mint struct {
 	Turn, Row string
 	// Variant names the answer that a regenerate replaces, Generation its cut.
 	Variant, Generation string
+	// Record is the variant that a select makes current; nil for every other op.
+	Record *VariantRecord
 	// At is the start, in seconds since 1970.
 	At float64
 }
@@ -22,9 +25,10 @@ type Commit struct {
 	Document *Document
 	Turn     string
 	Run      string
-	// Keep is the id of the last row that stays before the turn's user row; "" when none does.
+	// Keep is the id of the last row that stays before Rows; "" when none does.
 	Keep string
-	// Rows is the user row of the turn.
+	// Rows is what follows Keep now: the turn's user row, after a select its answer too, after a mere cut nothing. A rename changes
+	// no rows and leaves both empty.
 	Rows []Row
 }
 
@@ -38,11 +42,17 @@ func (p Plan) Commit(m Mint) (Commit, error) {
 		return Commit{}, fmt.Errorf("commit: %w", err)
 	}
 	c := p.doc.begin()
+	if !p.cmd.Op.Runs() {
+		return p.commitEdit(c, m)
+	}
 	var user *Row
 	var keep string
-	if p.cmd.Op == OpRegenerate {
+	switch p.cmd.Op {
+	case OpRegenerate:
 		user, keep = p.regenerate(c, m)
-	} else {
+	case OpEdit:
+		user, keep = p.replacePrompt(c, m)
+	default:
 		user, keep = p.send(c, m)
 	}
 	c.to.Fields.UpdatedAt = m.At
@@ -51,10 +61,43 @@ func (p Plan) Commit(m Mint) (Commit, error) {
 	return Commit{Edit: c.finish(), Document: c.to, Turn: user.Turn, Run: m.Run, Keep: keep, Rows: []Row{*user}}, nil
 }
 
+// commitEdit computes a change that begins no run.
+func (p Plan) commitEdit(c *change, m Mint) (Commit, error) {
+	var out Commit
+	switch p.cmd.Op {
+	case OpRename:
+		c.to.Fields.Title, c.to.Fields.TitleFixed = p.cmd.Title, true
+	case OpSelect:
+		if m.Record == nil || m.Record.ID != p.cmd.Variant || m.Record.Turn != p.cmd.Turn {
+			return Commit{}, fmt.Errorf("commit: record of variant %.40q: %w", p.cmd.Variant, ErrMint)
+		}
+		out.Turn = p.cmd.Turn
+		out.Rows, out.Keep = p.choose(c, m)
+	default:
+		out.Keep = p.cut(c, m)
+	}
+	if p.cmd.Op != OpRename {
+		c.to.Fields.UpdatedAt = m.At
+		c.moved = true
+	}
+	out.Edit = c.finish()
+	out.Document = c.to
+	return out, nil
+}
+
 func (p Plan) checkMint(m Mint) error {
-	ids := []string{m.Run, m.Turn, m.Row}
-	if p.cmd.Op == OpRegenerate {
+	var ids []string
+	switch p.cmd.Op {
+	case OpSend:
+		ids = []string{m.Run, m.Turn, m.Row}
+	case OpEdit:
+		ids = []string{m.Run, m.Turn, m.Row, m.Generation}
+	case OpRegenerate:
 		ids = []string{m.Run, m.Variant, m.Generation}
+	case OpSelect:
+		ids = []string{m.Variant, m.Generation}
+	case OpUndo, OpTruncate, OpClear:
+		ids = []string{m.Generation}
 	}
 	for _, id := range ids {
 		if !ValidHexID(id) {
@@ -64,7 +107,7 @@ func (p Plan) checkMint(m Mint) error {
 	if !validTime(m.At) {
 		return fmt.Errorf("time %v: %w", m.At, ErrMint)
 	}
-	if n := len(p.doc.Rows); p.cmd.Op == OpSend && n > 0 && (p.doc.Rows[n-1].Row.ID == m.Row || p.doc.Rows[n-1].Row.Turn == m.Turn) {
+	if n := len(p.doc.Rows); (p.cmd.Op == OpSend || p.cmd.Op == OpEdit) && n > 0 && (p.doc.Rows[n-1].Row.ID == m.Row || p.doc.Rows[n-1].Row.Turn == m.Turn) {
 		return fmt.Errorf("row or turn id used before: %w", ErrMint)
 	}
 	return nil
@@ -75,8 +118,13 @@ func (p Plan) send(c *change, m Mint) (user *Row, keep string) {
 	if n := len(p.doc.Rows); n > 0 {
 		keep = p.doc.Rows[n-1].Row.ID
 	}
-	user = &Row{ID: m.Row, Turn: m.Turn, Role: RoleUser, Content: p.cmd.Content, At: m.At, Run: m.Run,
-		Attachments: p.cmd.Attachments, Token: Token(m.Run, m.At)}
+	return p.appendPrompt(c, m, p.cmd.Attachments), keep
+}
+
+// appendPrompt appends the user row of a new turn to both lists.
+func (p Plan) appendPrompt(c *change, m Mint, files []json.RawMessage) *Row {
+	user := &Row{ID: m.Row, Turn: m.Turn, Role: RoleUser, Content: p.cmd.Content, At: m.At, Run: m.Run,
+		Attachments: files, Token: Token(m.Run, m.At)}
 	p.doc.stampProvenance(user)
 	c.appendRow(user)
 	c.appendRef(user)
@@ -90,7 +138,7 @@ func (p Plan) send(c *change, m Mint) (user *Row, keep string) {
 	if f.Watermark != 0 {
 		f.Watermark = m.At
 	}
-	return user, keep
+	return user
 }
 
 // regenerate cuts both lists after the turn's user row, re-stamps that row in both and keeps the replaced answer as a variant.
@@ -102,7 +150,7 @@ func (p Plan) regenerate(c *change, m Mint) (user *Row, keep string) {
 	old := p.doc.Rows[at].Row
 	user = restamp(old, m)
 	p.doc.stampProvenance(user)
-	p.keepVariant(c, user, m)
+	p.keepVariant(c, user, m, user.Variants)
 
 	c.cutRows(at + 1)
 	c.patchRow(user)

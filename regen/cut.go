@@ -34,11 +34,80 @@ func (d *Document) cutContext(u int) (contextCut, error) {
 
 // alignImported cuts a context that has rows of its own. It needs both lists whole.
 func (d *Document) alignImported(u int) (contextCut, error) {
+	cut, at, byID, err := d.alignKeep(u + 1)
+	if err != nil {
+		return contextCut{}, err
+	}
+	if at >= cut || at == none || d.contextText(at, byID) != d.Rows[u].Row.Content.Text() {
+		return contextCut{keep: cut}, nil
+	}
+	if shown := byID[d.Context[at].id()]; shown != nil && shown != d.Rows[u].Row {
+		return contextCut{keep: cut}, nil // the nearest user row is another turn's, proven by its id
+	}
+	return contextCut{keep: at + 1, user: true}, nil
+}
+
+func (d *Document) contextText(at int, byID map[string]*Row) string {
+	if r := d.Context[at].Row; r != nil {
+		return r.Content.Text()
+	}
+	if r := byID[d.Context[at].Ref]; r != nil {
+		return r.Content.Text()
+	}
+	return ""
+}
+
+// keepContext says how much of the context stays with the first n display rows of the window. Rows that go are found by id; what an
+// import brought without a shared id is aligned, and doubt shortens the context.
+func (d *Document) keepContext(n int) (int, error) {
+	if n == len(d.Rows) {
+		return len(d.Context), nil
+	}
+	gone, kept := idsOf(d.Rows[n:]), idsOf(d.Rows[:n])
+	for j := len(d.Context) - 1; j >= 0; j-- {
+		switch l := d.Context[j]; {
+		case l.id() != "" && gone[l.id()]:
+		case l.Row == nil:
+			return j + 1, nil
+		case kept[l.id()] && !d.anyOf(gone, j):
+			return j + 1, nil
+		default:
+			cut, _, _, err := d.alignKeep(n)
+			return cut, err
+		}
+	}
+	if d.ContextBelow > 0 {
+		return 0, ErrWindow
+	}
+	return 0, nil
+}
+
+func idsOf(rows []Link) map[string]bool {
+	ids := make(map[string]bool, len(rows))
+	for _, l := range rows {
+		ids[l.Row.ID] = true
+	}
+	return ids
+}
+
+// anyOf says whether one of these ids stands among the first n context elements of the window.
+func (d *Document) anyOf(ids map[string]bool, n int) bool {
+	for _, l := range d.Context[:n] {
+		if ids[l.id()] {
+			return true
+		}
+	}
+	return false
+}
+
+// alignKeep says how much of a context with rows of its own stays with the first k display rows, and which of the kept elements is
+// the nearest user row.
+func (d *Document) alignKeep(k int) (cut, at int, byID map[string]*Row, err error) {
 	if d.RowsBelow > 0 || d.ContextBelow > 0 {
-		return contextCut{}, ErrWindow
+		return 0, none, nil, ErrWindow
 	}
 	display := make([]*Row, len(d.Rows))
-	byID := make(map[string]*Row, len(d.Rows))
+	byID = make(map[string]*Row, len(d.Rows))
 	for i, l := range d.Rows {
 		display[i] = l.Row
 		byID[l.Row.ID] = l.Row
@@ -52,22 +121,12 @@ func (d *Document) alignImported(u int) (contextCut, error) {
 			context[i] = &Row{ID: l.Ref} // dangling: it matches nothing
 		}
 	}
-	cut, at := alignContext(display, context, u+1)
-	gone := map[string]bool{}
-	for _, r := range display[u+1:] {
-		gone[r.ID] = true
-	}
+	cut, at = alignContext(display, context, k)
+	gone := idsOf(d.Rows[k:])
 	for i := range cut {
 		if gone[d.Context[i].id()] { // lists in different orders: nothing that goes may stay
-			cut = i
-			break
+			return i, at, byID, nil
 		}
 	}
-	if at >= cut || at == none || context[at].Content.Text() != display[u].Content.Text() {
-		return contextCut{keep: cut}, nil
-	}
-	if shown := byID[d.Context[at].id()]; shown != nil && shown != display[u] {
-		return contextCut{keep: cut}, nil // the nearest user row is another turn's, proven by its id
-	}
-	return contextCut{keep: at + 1, user: true}, nil
+	return cut, at, byID, nil
 }

@@ -9,7 +9,9 @@
 //   - The user row of an accepted turn stands exactly once in display and once in context, whatever the outcome. It is found
 //     by row id and turn id, never by equal text.
 //   - An Edit applied to the stored lists gives exactly the elements of the Document beside it.
-//   - A won command always changes the revision (RowsVersion is hashed and only rises), so a double click loses.
+//   - A won command always changes the revision (RowsVersion is hashed and only rises), so a double click loses; also an edit that
+//     brings back rows which stood there before. A rename alone changes no revision.
+//   - An edit cuts both lists at once and leaves no context element of a row that goes.
 //   - Only the run named in Document.Active can be settled, and only once: a missing active run is a refusal.
 //   - Plan, Commit and Settle look at the last exchange alone. Rows below the window are known by their number and one chain
 //     value; a cut costs one hash per list. What an operation costs does not depend on the length of the window: it copies the

@@ -90,6 +90,8 @@ type change struct {
 	from *Document
 	to   *Document
 	edit Edit
+	// moved counts as a change of rows even where the lists end up the same: a won edit always makes a new revision.
+	moved bool
 }
 
 // maxAppend is how many elements a settlement adds to a list at most: a lost user row, an answer and an error.
@@ -114,6 +116,14 @@ func (c *change) cutRows(n int) {
 func (c *change) cutContext(n int) {
 	c.to.Context = c.to.Context[:n]
 	c.edit.Context.Keep = c.to.ContextBelow + n
+}
+
+// cutAll keeps no row of either list, whatever lies below the window.
+func (c *change) cutAll() {
+	c.to.Rows, c.to.RowsBelow, c.to.RowsBase = c.to.Rows[:0], 0, EmptyChain
+	c.to.Context, c.to.ContextBelow, c.to.ContextBase = c.to.Context[:0], 0, EmptyChain
+	c.to.lower = nil
+	c.edit.Rows.Keep, c.edit.Context.Keep = 0, 0
 }
 
 // patchRow replaces the last kept row, which is in the window.
@@ -171,7 +181,7 @@ func contextLink(prev Chain, own, shown *Row) ContextLink {
 func (c *change) finish() Edit {
 	c.to.Rows, c.to.Context = slices.Clip(c.to.Rows), slices.Clip(c.to.Context)
 	c.to.Version++
-	if c.edit.Rows.Changes() || c.edit.Context.Changes() {
+	if c.moved || c.edit.Rows.Changes() || c.edit.Context.Changes() {
 		c.to.RowsVersion = c.to.Version
 	}
 	e := c.edit

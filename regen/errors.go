@@ -16,6 +16,14 @@ var (
 	ErrEmptyPrompt = errors.New("empty prompt")
 	// ErrInvalidRegeneration: content or attachments beside a regenerate (invalid_regeneration_request, 400).
 	ErrInvalidRegeneration = errors.New("a regenerate takes no content")
+	// ErrNoRow: the row to edit or to keep is not there, or not a user row where it must be one (bad_request, 400).
+	ErrNoRow = errors.New("no such row")
+	// ErrNoTurn: there is no turn to undo (bad_request, 400).
+	ErrNoTurn = errors.New("no turn to undo")
+	// ErrCount: a number of rows to keep that is negative or more than there are (bad_request, 400).
+	ErrCount = errors.New("bad number of rows to keep")
+	// ErrNoVariant: the turn is not the last one, or has no such variant (bad_request, 400).
+	ErrNoVariant = errors.New("no such variant")
 	// ErrUnknownOp: the command's op is not known (bad_request, 400).
 	ErrUnknownOp = errors.New("unknown op")
 )

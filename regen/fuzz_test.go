@@ -18,6 +18,7 @@ func FuzzCommands(f *testing.F) {
 	f.Add([]byte{0, 12, 1, 13, 1, 14, 1, 15, 2, 3, 4})
 	f.Add([]byte{5, 1, 8, 0, 8, 1, 7, 8})
 	f.Add([]byte{6, 1, 9, 0, 11, 6, 5, 1})
+	f.Add([]byte{0, 24, 1, 24, 0x43, 0x43, 0, 24, 0x13, 0x23, 0x03, 0x33})
 	f.Fuzz(playBytes)
 }
 
@@ -59,6 +60,7 @@ func playBytes(t *testing.T, steps []byte) {
 		case 3:
 			_, err := k.do(regen.Command{Op: regen.OpSend, Content: regen.Text(" \n")})
 			require.Error(t, err)
+			k.fuzzEdit(arg)
 		case 4:
 			_, err := k.end(regen.Outcome{Run: settled, Kind: regen.Completed, Text: "late"})
 			require.Error(t, err, "a settled run never writes")
@@ -167,4 +169,26 @@ func fuzzImport(t testing.TB, arg byte, foreign bool) *talk {
 		fields.Source, fields.Parent = "fork", "p"
 	}
 	return importTalk(t, fields, display, context)
+}
+
+// fuzzEdit does one of the edits, with arguments that are right half of the time.
+func (k *talk) fuzzEdit(arg byte) {
+	cmd := regen.Command{Revision: k.d.Revision(), Keep: int(arg) - 2, Content: fuzzContent(arg)}
+	cmd.Op = []regen.Op{regen.OpEdit, regen.OpUndo, regen.OpTruncate, regen.OpClear, regen.OpSelect, regen.OpRename}[int(arg)%6]
+	if cmd.Op == regen.OpRename {
+		cmd.Title = "named"
+	}
+	rows := k.d.Whole().Rows
+	if len(rows) > 0 {
+		r := rows[(int(arg)*7)%len(rows)].Row
+		if cmd.Op != regen.OpTruncate || arg%2 == 0 {
+			cmd.Row = r.ID
+		}
+		for i := len(rows) - 1; i >= 0 && cmd.Turn == ""; i-- {
+			if last := rows[i].Row; last.Role == regen.RoleUser && len(last.Variants) > 0 {
+				cmd.Turn, cmd.Variant = last.Turn, last.Variants[int(arg)%len(last.Variants)]
+			}
+		}
+	}
+	_, _ = k.do(cmd)
 }

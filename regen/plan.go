@@ -8,17 +8,19 @@ type Plan struct {
 	doc      *Document
 	cmd      Command
 	revision string
-	// The rest is used by a regenerate.
+	// exchange is used by a regenerate and, without an answer, by a select; keep, a number of window rows, by a cut.
 	exchange exchange
+	keep     int
 	context  contextCut
 }
 
 // Plan previews a command; it changes nothing. The refusals come in this order: *ContentError, ErrInvalidRegeneration or
 // ErrUnknownOp for a command that makes no sense; *StaleRevisionError; *BusyError; then for a regenerate
-// ErrNoRegenerableTurn, ErrReadOnly, ErrNoRegenerableTurn (a prompt without text); for a send ErrReadOnly, ErrEmptyPrompt.
+// ErrNoRegenerableTurn, ErrReadOnly, ErrNoRegenerableTurn (a prompt without text); for a send ErrReadOnly, ErrEmptyPrompt; for an
+// edit ErrReadOnly, then ErrNoRow, ErrEmptyPrompt, ErrNoTurn, ErrCount or ErrNoVariant. A rename is never busy or read-only.
 // ErrWindow, in place of the last ones, asks for more rows.
 func (d *Document) Plan(cmd Command) (Plan, error) {
-	if cmd.Op != OpSend && cmd.Op != OpRegenerate {
+	if !cmd.Op.known() {
 		return Plan{}, ErrUnknownOp
 	}
 	if err := cmd.check(); err != nil {
@@ -28,10 +30,10 @@ func (d *Document) Plan(cmd Command) (Plan, error) {
 		return Plan{}, ErrInvalidRegeneration
 	}
 	rev := d.Revision()
-	if cmd.Revision != rev && (cmd.Revision != "" || cmd.Op == OpRegenerate) {
+	if cmd.Revision != rev && (cmd.Revision != "" || cmd.Op != OpSend && cmd.Op != OpRename) {
 		return Plan{}, &StaleRevisionError{Given: cmd.Revision, Current: rev}
 	}
-	if d.Active != nil {
+	if d.Active != nil && cmd.Op != OpRename {
 		return Plan{}, &BusyError{Run: d.Active.Run}
 	}
 	doc := d.top()
@@ -49,8 +51,15 @@ func (d *Document) Plan(cmd Command) (Plan, error) {
 }
 
 func (p *Plan) plan() error {
-	if p.cmd.Op == OpRegenerate {
+	switch {
+	case p.cmd.Op == OpRename:
+		return nil
+	case p.cmd.Op == OpRegenerate:
 		return p.planRegenerate()
+	case p.cmd.Op == OpSelect:
+		return p.planSelect()
+	case p.cmd.Op.cuts():
+		return p.planCut()
 	}
 	return p.planSend()
 }
@@ -91,12 +100,27 @@ func (p Plan) Command() Command { return p.cmd }
 // Revision is the revision of the document that was planned on.
 func (p Plan) Revision() string { return p.revision }
 
+// Cuts says whether the plan drops rows from a point on, which leaves less of the window.
+func (p Plan) Cuts() bool { return p.doc != nil && p.cmd.Op.cuts() }
+
+// Variant is the id of the variant whose record Commit needs in Mint.Record; "" when it needs none.
+func (p Plan) Variant() string {
+	if p.cmd.Op != OpSelect {
+		return ""
+	}
+	return p.cmd.Variant
+}
+
 // Keep is the number of display rows that stay, counted from the start of the conversation.
 func (p Plan) Keep() int {
 	switch {
 	case p.doc == nil:
 		return 0
-	case p.cmd.Op == OpRegenerate:
+	case p.cmd.Op.cuts() && p.keep == 0:
+		return 0
+	case p.cmd.Op.cuts():
+		return p.doc.RowsBelow + p.keep
+	case p.cmd.Op == OpRegenerate, p.cmd.Op == OpSelect:
 		return p.doc.RowsBelow + p.exchange.user + 1
 	}
 	return p.doc.Total()
@@ -105,13 +129,25 @@ func (p Plan) Keep() int {
 // verify proves that p was made by Plan and that its parts belong together.
 func (p Plan) verify() error {
 	d := p.doc
-	if d == nil || d.Revision() != p.revision || d.Active != nil {
+	if d == nil || d.Revision() != p.revision || d.Active != nil && p.cmd.Op != OpRename {
 		return ErrPlan
 	}
-	if p.cmd.Op == OpSend {
+	x := p.exchange
+	switch {
+	case p.cmd.Op == OpSend, p.cmd.Op == OpRename:
+		return nil
+	case p.cmd.Op.cuts():
+		if p.keep < 0 || p.keep > len(d.Rows) || p.context.keep > len(d.Context) || p.cmd.Op == OpEdit && p.keep == len(d.Rows) {
+			return ErrPlan
+		}
+		return nil
+	case p.cmd.Op == OpSelect:
+		x.answer = len(d.Rows) // a select needs no answer
+		if x.user >= x.answer || x.user < 0 || d.Rows[x.user].Row.Role != RoleUser || p.context.keep > len(d.Context) {
+			return ErrPlan
+		}
 		return nil
 	}
-	x := p.exchange
 	if x.user < 0 || x.user >= x.answer || x.answer >= len(d.Rows) || d.Rows[x.user].Row.Role != RoleUser ||
 		p.context.keep > len(d.Context) || p.context.user && p.context.keep == 0 {
 		return ErrPlan

@@ -44,6 +44,8 @@ type Outcome struct {
 	At float64
 	// AnswerRow and ErrorRow are the ids of the rows that a settlement may need; both are always required.
 	AnswerRow, ErrorRow string
+	// Restore is the variant that comes back if this was a regenerate and ended without visible text; nil brings none back.
+	Restore *VariantRecord
 	// User is the turn's user row as its acceptance logged it. It is used only if the document does not hold that row.
 	User *Row
 }
@@ -91,9 +93,11 @@ func (d *Document) Settle(o Outcome) (Settlement, error) {
 			o.Message = "The model gave no answer."
 		}
 	}
-	d.appendAnswer(c, o)
-	if !o.Kind.answers() {
-		c.appendRow(d.errorRow(o))
+	if !d.restore(c, user, o) {
+		d.appendAnswer(c, o)
+		if !o.Kind.answers() {
+			c.appendRow(d.errorRow(o))
+		}
 	}
 	if o.Kind != Interrupted { // a repair is no activity
 		c.to.Fields.UpdatedAt = o.At

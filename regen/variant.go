@@ -56,7 +56,8 @@ func DecodeVariant(s string) (VariantRecord, error) {
 
 // keepVariant moves what the plan replaces to the turn's variants. An attempt that left nothing but its error is no answer:
 // kept, ten clicks during an outage would push out the last good one.
-func (p Plan) keepVariant(c *change, user *Row, m Mint) {
+// ids are the turn's variants without it.
+func (p Plan) keepVariant(c *change, user *Row, m Mint, ids []string) {
 	rec := VariantRecord{ID: m.Variant, Turn: user.Turn, At: m.At}
 	answer := false
 	for _, l := range p.doc.Rows[p.exchange.user+1:] {
@@ -67,6 +68,7 @@ func (p Plan) keepVariant(c *change, user *Row, m Mint) {
 		answer = answer || !l.Row.Error
 	}
 	if !answer {
+		user.Variants = ids
 		return
 	}
 	for _, l := range p.doc.Context[p.context.keep:] {
@@ -76,9 +78,10 @@ func (p Plan) keepVariant(c *change, user *Row, m Mint) {
 			rec.Context = append(rec.Context, string(l.Row.encode()))
 		}
 	}
-	ids := append(slices.Clone(user.Variants), rec.ID)
+	ids = append(slices.Clone(ids), rec.ID)
 	if n := len(ids) - MaxVariants; n > 0 {
-		c.edit.VariantUnset, ids = ids[:n:n], ids[n:]
+		c.edit.VariantUnset = append(c.edit.VariantUnset, ids[:n]...)
+		ids = ids[n:]
 	}
 	user.Variants = ids
 	c.edit.VariantSet = map[string]string{rec.ID: rec.Encode()}

@@ -34,7 +34,12 @@ type Settle struct {
 
 // Accept guards an acceptance: no run is active (after Settle of the same change), and Key is new.
 type Accept struct {
+	// Run is the run that begins; "" for an edit that begins none.
 	Run string
+	// Edit names an edit without a run, so that the repeat of a write can be told from another command under the same key.
+	Edit string
+	// Anytime lets an edit without a run pass while a run is active, which it must leave as it is.
+	Anytime bool
 	// Key is the command's key, never "".
 	Key string
 	// Hash is the hash of the command's content.
@@ -93,17 +98,23 @@ type WriteResult struct {
 // Receipt is the answer to an accepted command. A repeat of the command gets the first one again.
 type Receipt struct {
 	Session string `json:"session"`
-	Turn    string `json:"turn"`
-	Run     string `json:"run"`
-	// Cursor stands just before the run's started entry.
+	// Turn and Run are "" for an edit without a run; a select names its turn.
+	Turn string `json:"turn"`
+	Run  string `json:"run"`
+	// Cursor stands just before the run's started entry, or the edit's session entry.
 	Cursor string `json:"cursor"`
+	// Revision is the document's after an edit without a run, whether anything may be regenerated or not; else "".
+	Revision string `json:"revision,omitempty"`
 	// Repeat says that the command had been accepted before; never stored.
 	Repeat bool `json:"-"`
 }
 
 // Known is the record of an accepted command.
 type Known struct {
-	Run     string
+	// Run is "" for an edit that began none.
+	Run string
+	// Edit is the acceptance's.
+	Edit    string
 	Hash    string
 	Receipt Receipt
 }

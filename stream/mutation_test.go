@@ -149,7 +149,7 @@ func text(events []stream.Event) string {
 
 // A copy is shown only if it is the next entry of the same epoch and life; everything else is read from the log.
 //
-// contract: T3
+// contract: E7
 func TestOffers(t *testing.T) {
 	for name, wrong := range map[string]struct {
 		inc string
@@ -186,6 +186,8 @@ func TestOffers(t *testing.T) {
 }
 
 // A reader whose place in the log is gone gets the document, never text with a hole before it.
+//
+// contract: E9
 func TestLostEntriesReset(t *testing.T) {
 	for name, c := range map[string]struct {
 		lose  func(*book)
@@ -227,7 +229,7 @@ func TestLostEntriesReset(t *testing.T) {
 
 // After a take-over the reader is told the new epoch with its first entry, and its old cursors stop where the epoch did.
 //
-// contract: T3
+// contract: E8
 func TestNewEpoch(t *testing.T) {
 	b := running()
 	bubble(t, b, func(t *testing.T, h *stream.Hub) {
@@ -294,7 +296,7 @@ func TestRestatedResets(t *testing.T) {
 
 // The log is read only after the subscription is confirmed, and again each time it is: between the two nothing can be missed.
 //
-// contract: T9
+// contract: E13
 func TestSubscribeThenRead(t *testing.T) {
 	b := running()
 	b.silent = true
@@ -379,7 +381,7 @@ func TestWindowKeepsOneRun(t *testing.T) {
 
 // A cursor is good for the life, the epoch and the part of the log that it was given for.
 //
-// contract: T3
+// contract: E8, E12
 func TestAccepts(t *testing.T) {
 	h := stream.Head{Incarnation: "aa", Before: at(3, 10), Fences: stream.Fences{{Epoch: 3, First: 5}, {Epoch: 5, First: 12}}}
 	for cursor, want := range map[string]bool{

@@ -62,6 +62,8 @@ type Query struct {
 	Before int
 	// CommandKey is looked up among the accepted commands; "" looks up nothing.
 	CommandKey string
+	// Variants are the ids of replaced answers to read.
+	Variants []string
 	// HeadOnly leaves the document out.
 	HeadOnly bool
 }
@@ -78,6 +80,8 @@ type Snapshot struct {
 	Top EntryID
 	// Known is the accepted command with the query's key, or nil.
 	Known *Known
+	// Variants are those of the query's that exist, by id.
+	Variants map[string]regen.VariantRecord
 	// Now is Redis' time in milliseconds since 1970.
 	Now int64
 }

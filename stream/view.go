@@ -35,7 +35,7 @@ func NewView(session string, s Snapshot) View {
 	if a := s.Head.Active; s.Head.Run != "" && a != nil {
 		v.Run = &RunInfo{Run: a.Run, Turn: a.Turn, Phase: phaseAccepted, StartedAt: a.StartedAt, Model: a.Model, Node: s.Lease.Node}
 		v.Cursor = s.Head.CursorAt(s.Head.Start.Seq)
-		if s.Top.Seq > s.Head.Start.Seq {
+		if s.Top.Seq > max(s.Head.Start.Seq, s.Head.Seq) { // the acceptance itself may have more entries than its started
 			v.Run.Phase = phaseStreaming
 		}
 	} else if s.Document != nil {

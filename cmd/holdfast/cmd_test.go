@@ -130,6 +130,7 @@ func TestHints(t *testing.T) {
 		"a duration":                 {[]string{"--lease-ttl", "1ms"}, "--lease-ttl"},
 		"a size":                     {[]string{"--max-frame", "huge"}, "--max-frame"},
 		"a model source":             {[]string{"--upstream", "magic"}, "demo or openai"},
+		"a policy":                   {[]string{"--on-failure", "panic"}, "show or restore"},
 		"a node id":                  {[]string{"--node-id", "a/b"}, "--node-id"},
 		"an unknown key of the file": {[]string{"--config", broken}, `"lisen" is no setting`},
 		"two stores":                 {[]string{"--redis", "redis://x", "--data", "y"}, "one of them"},

@@ -16,6 +16,8 @@ import (
 	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"holdfast/stream/turn"
 )
 
 // config is what serve needs, read from flags, the environment and a file, in that order of precedence.
@@ -28,6 +30,7 @@ type config struct {
 	upstreamKey  string
 	upstreamName string
 	system       string
+	onFailure    string
 	node         string
 	leaseTTL     time.Duration
 	doubt        time.Duration
@@ -48,6 +51,7 @@ func serveFlags(f *pflag.FlagSet) {
 	f.String("upstream-url", "https://api.openai.com/v1", "address of the model server")
 	f.String("upstream-key-env", "OPENAI_API_KEY", "name of the environment variable that holds its key")
 	f.String("upstream-model", "", "model to ask for when the client names none")
+	f.String("on-failure", "show", "a regenerate that ends without a word: show the failure, or restore the previous answer")
 	f.String("system-file", "", "file with the system text for sessions that have none")
 	f.String("node-id", "", "name of this node; absent: host name and a random part")
 	f.Duration("lease-ttl", 10*time.Second, "how long a session's lease lasts without a renewal")
@@ -135,6 +139,9 @@ func readConfig(k *koanf.Koanf, f *pflag.FlagSet) (config, error) {
 	}
 	if !slices.Contains([]string{"demo", "openai"}, c.upstream) {
 		errs = append(errs, fmt.Sprintf("--upstream %q: demo or openai", c.upstream))
+	}
+	if c.onFailure = k.String("on-failure"); c.onFailure != turn.Show && c.onFailure != turn.Restore {
+		errs = append(errs, fmt.Sprintf("--on-failure %q: %s or %s", c.onFailure, turn.Show, turn.Restore))
 	}
 	if c.redis != "" && c.data != "" {
 		errs = append(errs, "--redis and --data: one of them")

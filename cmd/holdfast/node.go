@@ -60,7 +60,7 @@ func newNode(c config, b *backend, src turn.Source, pages http.Handler, logger *
 	})
 	n.hub = stream.NewHub(n.log, n.log, stream.HubConfig{})
 	n.engine = turn.New(n.log, n.keeper, n.watcher, n.hub, src, turn.Config{
-		Node: n.id, IdleRelease: c.idleRelease, System: c.system, Logger: logger, Events: n.engineEvents(),
+		Node: n.id, IdleRelease: c.idleRelease, System: c.system, OnFailure: c.onFailure, Logger: logger, Events: n.engineEvents(),
 	})
 	n.gateway = gateway.New(gateway.Config{
 		Engine: n.engine, Hub: gateway.FromHub(n.hub), Reader: n.log, Logger: logger, Insecure: c.insecure,

@@ -2,12 +2,15 @@ package wire
 
 import "encoding/json"
 
-// Receipt is the answer to an accepted send or regenerate.
+// Receipt is the answer to an accepted send, regenerate or edit of any kind.
 type Receipt struct {
 	Session string `json:"session"`
-	Turn    string `json:"turn"`
-	Run     string `json:"run"`
-	// Cursor stands just before the run's started event.
+	// Turn and Run are "" (left out) for an op without a run; a select names its turn.
+	Turn string `json:"turn,omitempty"`
+	Run  string `json:"run,omitempty"`
+	// Revision is the session's after an op without a run.
+	Revision string `json:"revision,omitempty"`
+	// Cursor stands just before the run's started event, or the session event of an op without a run.
 	Cursor string `json:"cursor"`
 	// Repeat says that the command's key had been accepted before.
 	Repeat bool `json:"repeat"`
@@ -120,8 +123,9 @@ func AppendReceipt(b []byte, re json.RawMessage, r *Receipt) []byte {
 	w.key("ok")
 	o := object{b: append(w.b, '{')}
 	o.str("session", r.Session)
-	o.str("turn", r.Turn)
-	o.str("run", r.Run)
+	o.optional("turn", r.Turn)
+	o.optional("run", r.Run)
+	o.optional("revision", r.Revision)
 	o.str("cursor", r.Cursor)
 	o.boolean("repeat", r.Repeat)
 	w.b = o.end()

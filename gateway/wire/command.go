@@ -12,13 +12,33 @@ const (
 	OpDetach     Op = "detach"
 	OpSend       Op = "send"
 	OpRegenerate Op = "regenerate"
+	OpEdit       Op = "edit"
+	OpUndo       Op = "undo"
+	OpTruncate   Op = "truncate"
+	OpClear      Op = "clear"
+	OpSelect     Op = "select"
+	OpRename     Op = "rename"
 	OpCancel     Op = "cancel"
 	OpPing       Op = "ping"
 )
 
 // Ops are the ops of this version, as hello lists them.
 func Ops() []Op {
-	return []Op{OpHello, OpAttach, OpDetach, OpSend, OpRegenerate, OpCancel, OpPing}
+	return []Op{
+		OpHello, OpAttach, OpDetach, OpSend, OpRegenerate, OpEdit, OpUndo, OpTruncate, OpClear, OpSelect, OpRename, OpCancel, OpPing,
+	}
+}
+
+// Runs says whether an accepted command of this op begins a run, which its socket then follows.
+func (o Op) Runs() bool { return o == OpSend || o == OpRegenerate || o == OpEdit }
+
+// Takes says whether an engine decides on the op and answers it with a receipt.
+func (o Op) Takes() bool {
+	switch o {
+	case OpSend, OpRegenerate, OpEdit, OpUndo, OpTruncate, OpClear, OpSelect, OpRename:
+		return true
+	}
+	return false
 }
 
 // The limits of a command's fields, in bytes.
@@ -27,6 +47,7 @@ const (
 	MaxSession = 128      // session
 	MaxKey     = 128      // key and of
 	MaxModel   = 256      // model
+	MaxTitle   = 512      // title
 	MaxToken   = 16 << 10 // token
 )
 
@@ -52,8 +73,16 @@ type Command struct {
 	Model       string
 	// Busy is "" (the default), BusyReject or BusyReplace.
 	Busy string
-	// Revision is "" when there was none, and for a regenerate also when it was no string.
+	// Revision is "" when there was none, and for all but a send and a rename also when it was no string.
 	Revision string
+	// Row is the row that an edit replaces, or the last one that a truncate keeps; else Keep says how many a truncate keeps, never
+	// less than 0.
+	Row  string
+	Keep *int
+	// Turn and Variant say what a select makes current.
+	Turn, Variant string
+	// Title is a rename's.
+	Title string
 	// Run or Of says what to cancel.
 	Run, Of string
 	// Token and Protocol belong to a hello; Protocol is 0 when there was none.
@@ -116,9 +145,20 @@ func (c *Command) Append(b []byte) []byte {
 	w.optional("key", c.Key)
 	w.optional("cursor", c.Cursor)
 	w.raw("content", c.Content)
-	w.raws("attachments", c.Attachments)
+	if c.Op == OpEdit && c.Attachments != nil {
+		w.list("attachments", c.Attachments) // an empty list takes the row's own away
+	} else {
+		w.raws("attachments", c.Attachments)
+	}
 	w.optional("model", c.Model)
 	w.optional("revision", c.Revision)
+	w.optional("row", c.Row)
+	if c.Keep != nil {
+		w.integer("keep", uint64(max(*c.Keep, 0)))
+	}
+	w.optional("turn", c.Turn)
+	w.optional("variant", c.Variant)
+	w.optional("title", c.Title)
 	w.optional("run", c.Run)
 	w.optional("of", c.Of)
 	if c.Busy != "" {

@@ -9,6 +9,7 @@ import (
 // raws are the fields of a command as they stand in it; nil when absent or null.
 type raws struct {
 	id, op, session, key, cursor, content, attachments, model, options, revision, run, of, token, protocol []byte
+	row, keep, turn, variant, title                                                                        []byte
 	// forbidden is the first field, null or not, that may not stand beside a regenerate.
 	forbidden string
 	seen      map[string]bool
@@ -36,6 +37,16 @@ func (r *raws) field(name string) *[]byte {
 		return &r.options
 	case "revision":
 		return &r.revision
+	case "row":
+		return &r.row
+	case "keep":
+		return &r.keep
+	case "turn":
+		return &r.turn
+	case "variant":
+		return &r.variant
+	case "title":
+		return &r.title
 	case "run":
 		return &r.run
 	case "of":
@@ -104,9 +115,11 @@ func DecodeIn(session string, raw []byte) (Command, error) {
 		return c, c.hello(&r)
 	case OpPing:
 		return c, nil
-	case OpAttach, OpDetach, OpSend, OpRegenerate, OpCancel:
+	case OpAttach, OpDetach, OpCancel:
 	default:
-		return c, badf("unknown op %.40q", op)
+		if !c.Op.Takes() {
+			return c, badf("unknown op %.40q", op)
+		}
 	}
 	if err := c.setSession(session, r.session); err != nil {
 		return c, err
@@ -128,6 +141,8 @@ func (c *Command) body(r *raws) error {
 		return c.common(r)
 	case OpCancel:
 		return c.cancel(r)
+	case OpEdit, OpUndo, OpTruncate, OpClear, OpSelect, OpRename:
+		return c.edit(r)
 	}
 	return nil
 }
@@ -178,6 +193,17 @@ func (c *Command) hello(r *raws) error {
 }
 
 func (c *Command) send(r *raws) error {
+	if err := c.prompt(r); err != nil {
+		return err
+	}
+	if err := str("revision", r.revision, &c.Revision); err != nil {
+		return err
+	}
+	return c.common(r)
+}
+
+// prompt reads content and attachments.
+func (c *Command) prompt(r *raws) error {
 	if r.content == nil {
 		return badf("content is missing")
 	}
@@ -190,11 +216,11 @@ func (c *Command) send(r *raws) error {
 			return badf("attachments must be an array")
 		}
 		c.Attachments = elements(r.attachments)
+		if c.Attachments == nil && c.Op == OpEdit {
+			c.Attachments = []json.RawMessage{}
+		}
 	}
-	if err := str("revision", r.revision, &c.Revision); err != nil {
-		return err
-	}
-	return c.common(r)
+	return nil
 }
 
 // common reads what send and regenerate share.

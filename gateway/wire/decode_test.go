@@ -215,6 +215,10 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
+	for in := range edits {
+		f.Add([]byte(in))
+	}
+	f.Add([]byte(`{"op":"truncate","session":"s","keep":-1}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for msg := raw; ; {
 			obj, rest, err := wire.NextObject(msg)

@@ -115,6 +115,8 @@ func fieldsAndVariants(t *testing.T, b Backend) {
 	c.Edit.VariantUnset = []string{"v1"}
 	o.done(accepted{Change: c})
 	require.Equal(t, regen.Fields{Title: "two"}, o.read(stream.Query{}).Document.Fields)
+	read := o.read(stream.Query{HeadOnly: true, Variants: []string{"v1", "v2", "v3"}}).Variants
+	require.Equal(t, map[string]regen.VariantRecord{"v2": {ID: "v2"}}, read)
 	require.Error(t, b.Do(t.Context(), "HINCRBY", "hf1:{"+o.key.String()+"}:var", "v2", 1), "v2 is there, and no number")
 	require.NoError(t, b.Do(t.Context(), "HINCRBY", "hf1:{"+o.key.String()+"}:var", "v1", 1), "v1 is gone")
 }

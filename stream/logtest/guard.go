@@ -17,6 +17,8 @@ var guardCases = map[string]func(*testing.T, Backend){
 	"a settlement and an acceptance at once": settleAndAccept,
 	"a known command gets its receipt":       knownCommand,
 	"receipts have two generations":          generations,
+	"an edit has a receipt without a run":    editGuard,
+	"a title passes while a run is active":   titleDuringRun,
 }
 
 // A run that was replaced, or whose record is missing, cannot write its answer.
@@ -136,4 +138,71 @@ func generations(t *testing.T, b Backend) {
 	require.Nil(t, o.read(stream.Query{CommandKey: "first"}).Known)
 	require.NotNil(t, o.read(stream.Query{CommandKey: "second"}).Known)
 	require.NotNil(t, o.read(stream.Query{CommandKey: "third"}).Known)
+}
+
+// edit makes a change without a run under a command's key.
+func (o *owner) edit(cmd regen.Command) accepted {
+	o.t.Helper()
+	o.clock++
+	if cmd.Op != regen.OpRename {
+		cmd.Revision = o.doc.Revision()
+	}
+	p, err := o.doc.Plan(cmd)
+	require.NoError(o.t, err)
+	c, err := p.Commit(regen.Mint{Generation: hexID(), At: o.clock})
+	require.NoError(o.t, err)
+	ch := o.change(stream.KindSession, mustJSON(o.t, stream.SessionChange{Change: "rows", Keep: c.Keep}))
+	ch.Edit = c.Edit
+	ch.Accept = &stream.Accept{
+		Edit: hexID(), Key: cmd.Key, Hash: "h", Anytime: cmd.Op == regen.OpRename,
+		Receipt: stream.Receipt{Session: o.key.Session, Cursor: stream.Cursor{Incarnation: o.inc, ID: o.at}.String(), Revision: c.Edit.Revision},
+	}
+	return accepted{ch, c.Document}
+}
+
+// An edit is done once under its key, leaves the session idle and cannot be stopped; during a run it is refused whole.
+// contract: F3, F4
+// case: FC07
+func editGuard(t *testing.T, b Backend) {
+	o := newOwner(t, b)
+	o.done(o.send("k1", "hi"))
+	o.done(o.settle("completed", "hello"))
+	e := o.edit(regen.Command{Op: regen.OpClear, Key: "k2"})
+	o.done(e)
+	want := &stream.Known{Edit: e.Accept.Edit, Hash: "h", Receipt: e.Accept.Receipt}
+	require.Equal(t, want, o.refused(e.Change, stream.StatusKnown).Known)
+	got := o.read(stream.Query{CommandKey: "k2"})
+	require.Equal(t, want, got.Known)
+	require.Zero(t, got.Total, "keeping none keeps none (ATTACKS 21)")
+	require.Empty(t, got.Document.Context)
+	require.Empty(t, got.Head.Run)
+	require.Equal(t, o.doc.Revision(), got.Head.Revision)
+	stop, err := b.Store.Cancel(t.Context(), o.key, stream.Stop{Of: "k2"})
+	require.NoError(t, err)
+	require.Equal(t, stream.StopResult{Answer: stream.StopLate, Seq: o.at.Seq}, stop)
+
+	idle := o.doc
+	o.done(o.send("k3", "more"))
+	active := o.doc
+	o.doc = idle // a plan made on an old read
+	e = o.edit(regen.Command{Op: regen.OpClear, Key: "k4"})
+	e.Expect = stream.Expect{Version: active.Version, Rows: 1, Context: 1}
+	e.Edit.Rows, e.Edit.Context = regen.ListEdit{Before: 1}, regen.ListEdit{Before: 1}
+	require.Equal(t, active.Active.Run, o.refused(e.Change, stream.StatusBusy).Run)
+}
+
+// A stop sent for the key of an edit before it came stops nothing.
+func titleDuringRun(t *testing.T, b Backend) {
+	o := newOwner(t, b)
+	o.done(o.send("k1", "hi"))
+	run := o.doc.Active
+	_, err := b.Store.Cancel(t.Context(), o.key, stream.Stop{Of: "k2"})
+	require.NoError(t, err)
+	e := o.edit(regen.Command{Op: regen.OpRename, Key: "k2", Title: "Chosen"})
+	require.False(t, o.done(e).Stopped)
+	got := o.read(stream.Query{CommandKey: "k2"})
+	require.Equal(t, run, got.Head.Active)
+	require.Equal(t, "Chosen", got.Document.Fields.Title)
+	require.Empty(t, got.Known.Run)
+	o.done(o.settle("completed", "x"))
 }

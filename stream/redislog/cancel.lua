@@ -18,6 +18,7 @@ if run == '' then
   local known = redis.call('HGET', KEYS[3], ARGV[2]) or redis.call('HGET', KEYS[4], ARGV[2])
   if known then
     run, accepted = string.match(known, '^%S+') or '', true
+    if string.sub(run, 1, 1) == '-' then return {'late', '', id} end -- an edit without a run is done
   end
 end
 

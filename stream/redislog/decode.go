@@ -1,6 +1,7 @@
 package redislog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -87,13 +88,16 @@ func decodeLease(key regen.Key, run string, m map[string]string) (ownership.Leas
 	return l, r.err
 }
 
-// encodeKnown is the record of an accepted command: "<run> <hash> <receipt json>".
+// noRun stands for the run of an edit that begins none; anytime does so in a change that passes while a run is active.
+const noRun, anytime = "-", "+"
+
+// encodeKnown is the record of an accepted command: "<run> <hash> <receipt json>"; an edit without a run has "-<edit>" for the run.
 func encodeKnown(a *stream.Accept) (string, error) {
 	receipt, err := json.Marshal(a.Receipt)
 	if err != nil {
 		return "", err
 	}
-	return a.Run + " " + a.Hash + " " + string(receipt), nil
+	return cmp.Or(a.Run, noRun+a.Edit) + " " + a.Hash + " " + string(receipt), nil
 }
 
 // ParseKnown reads the record of an accepted command, as acquire and the scripts give it.
@@ -101,6 +105,9 @@ func ParseKnown(s string) (*stream.Known, error) {
 	run, rest, ok1 := strings.Cut(s, " ")
 	hash, receipt, ok2 := strings.Cut(rest, " ")
 	k := &stream.Known{Run: run, Hash: hash}
+	if edit, ok := strings.CutPrefix(run, noRun); ok {
+		k.Run, k.Edit = "", edit
+	}
 	if !ok1 || !ok2 {
 		return nil, fmt.Errorf("%w: record of a command", errAnswer)
 	}

@@ -32,9 +32,12 @@ func (s *Store) Read(ctx context.Context, key regen.Key, q stream.Query) (stream
 		headOnly = "1"
 	}
 	k := keysOf(key)
+	args := []any{strconv.Itoa(q.Rows), strconv.Itoa(max(q.Before, 0)), q.CommandKey, headOnly}
+	for _, id := range q.Variants {
+		args = append(args, id)
+	}
 	a, err := run(ctx, s.calls, readScript,
-		[]string{k.head, k.doc, k.rows, k.ctx, k.log, k.keys, k.keys2, k.lease},
-		[]any{strconv.Itoa(q.Rows), strconv.Itoa(max(q.Before, 0)), q.CommandKey, headOnly}, 16)
+		[]string{k.head, k.doc, k.rows, k.ctx, k.log, k.keys, k.keys2, k.lease, k.vars}, args, 17)
 	if err != nil {
 		return stream.Snapshot{}, readError(what, err)
 	}
@@ -66,6 +69,9 @@ func decodeSnapshot(key regen.Key, q stream.Query, a answer) (stream.Snapshot, e
 		return snap, err
 	}
 	snap.Total = a.number(3)
+	if snap.Variants, err = decodeVariants(q.Variants, a.texts(16)); err != nil {
+		return snap, err
+	}
 	if q.HeadOnly || !snap.Head.Exists() {
 		return snap, nil
 	}
@@ -108,4 +114,22 @@ func chain(s string) regen.Chain {
 		return regen.EmptyChain
 	}
 	return regen.Chain(s)
+}
+
+func decodeVariants(ids, stored []string) (map[string]regen.VariantRecord, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]regen.VariantRecord, len(ids))
+	for i, v := range stored {
+		if v == "" {
+			continue // gone, or never there
+		}
+		rec, err := regen.DecodeVariant(v)
+		if err != nil {
+			return nil, err
+		}
+		out[ids[i]] = rec
+	}
+	return out, nil
 }

@@ -1,9 +1,10 @@
 -- Reads a session in one consistent step.
--- KEYS: 1 head, 2 doc, 3 rows, 4 ctx, 5 log, 6 keys, 7 keys2, 8 lease
+-- KEYS: 1 head, 2 doc, 3 rows, 4 ctx, 5 log, 6 keys, 7 keys2, 8 lease, 9 var
 -- ARGV: 1 most elements of each list, 2 absolute index that the display window ends before ('0': the end; else the context
---       window stays empty), 3 command key ('' none), 4 '1': head alone, without the document
+--       window stays empty), 3 command key ('' none), 4 '1': head alone, without the document;
+--       then the ids of variants
 -- Result: {'ok', head, doc, rows total, rows below, chain there, rows, ctx total, ctx below, chain there, ctx, top id, top kind,
---         value under the command key, lease, ms now}; head, doc and lease are flat lists; what is missing is ''
+--         value under the command key, lease, ms now, variants}; head, doc and lease are flat lists; what is missing is ''
 -- Twice is safe: it writes nothing.
 local function window(key, limit, stop)
   local total = redis.call('LLEN', key)
@@ -43,7 +44,9 @@ local known = ''
 if ARGV[3] ~= '' then
   known = redis.call('HGET', KEYS[6], ARGV[3]) or redis.call('HGET', KEYS[7], ARGV[3]) or ''
 end
+local variants = {}
+for i = 5, #ARGV do variants[i - 4] = redis.call('HGET', KEYS[9], ARGV[i]) or '' end
 local t = redis.call('TIME')
 local now = string.format('%.0f', tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000))
 return {'ok', head, doc, rowsTotal, rowsBelow, rowsBase, rows, ctxTotal, ctxBelow, ctxBase, ctx, topID, topKind, known,
-  redis.call('HGETALL', KEYS[8]), now}
+  redis.call('HGETALL', KEYS[8]), now, variants}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"holdfast/ownership"
@@ -96,7 +98,9 @@ func checkChange(c *stream.Change) error {
 		return fmt.Errorf("%w: trim would empty the log", ErrChange)
 	case c.Settle != nil && (c.Settle.Run == "" || edit.Version == 0):
 		return fmt.Errorf("%w: settle", ErrChange)
-	case c.Accept != nil && (c.Accept.Run == "" || c.Accept.Key == "" || edit.Run != c.Accept.Run || edit.Version == 0):
+	case c.Accept != nil && (c.Accept.Key == "" || edit.Version == 0 || edit.Run != c.Accept.Run && !c.Accept.Anytime):
+		return fmt.Errorf("%w: accept", ErrChange)
+	case c.Accept != nil && c.Accept.Anytime && (c.Accept.Run != "" || c.Settle != nil):
 		return fmt.Errorf("%w: accept", ErrChange)
 	case edit.Version != 0 && (edit.Active == nil) != (edit.Run == ""):
 		return fmt.Errorf("%w: active run", ErrChange)
@@ -169,7 +173,14 @@ func appendGuards(a []any, c *stream.Change) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: receipt: %w", ErrChange, err)
 	}
-	return append(a, c.Accept.Run, c.Accept.Key, known), nil
+	run := c.Accept.Run
+	switch {
+	case c.Accept.Anytime:
+		run = anytime
+	case run == "":
+		run = noRun
+	}
+	return append(a, run, c.Accept.Key, known), nil
 }
 
 func appendDocument(a []any, c *stream.Change) ([]any, error) {
@@ -217,8 +228,8 @@ func appendValues(a []any, c *stream.Change, lead string) []any {
 }
 
 func appendFields(a []any, set map[string]string, unset []string) []any {
-	for k, v := range set {
-		a = append(a, k, v)
+	for _, k := range slices.Sorted(maps.Keys(set)) { // one order, so that a batch sent again has the same bytes
+		a = append(a, k, set[k])
 	}
 	for _, k := range unset {
 		a = append(a, k)

@@ -2,7 +2,8 @@
 -- the first write.
 -- KEYS: 1 head, 2 log, 3 rows, 4 ctx, 5 doc, 6 var, 7 cancel, 8 keys, 9 keys2
 -- ARGV: 1 inc, 2 epoch, 3 batch, 4 top id before, 5 version before, 6 rows before, 7 ctx before,
---       8 run to settle ('' none), 9 '1': it settles as cancelled, 10 run to accept ('' none), 11 its command key, 12 value for it,
+--       8 run to settle ('' none), 9 '1': it settles as cancelled, 10 run to accept ('' none; '-' an edit without a run;
+--       '+' one that passes while a run is active), 11 its command key, 12 value for it,
 --       13 tail seq afterwards, 14 version afterwards ('' the document stays), 15 rows version, 16 revision, 17 active run,
 --       18 its record, 19 its start ('' keep), 20 trim to this id ('' no trim), 21 id before the first kept entry, 22 fences,
 --       23 wake channel ('' nobody listens), 24 most bytes of copies in a wake, 25 ms after which a stop for a key is void,
@@ -39,7 +40,7 @@ if redis.call('LLEN', KEYS[4]) ~= tonumber(ARGV[7]) then return {'conflict', 'co
 if settle ~= '' then
   if active ~= settle then return {'notowner', active} end
   if ARGV[9] ~= '1' and redis.call('HEXISTS', KEYS[7], settle) == 1 then return {'stopped'} end
-elseif accept ~= '' and active ~= '' then
+elseif accept ~= '' and accept ~= '+' and active ~= '' then
   return {'busy', active}
 end
 
@@ -112,7 +113,7 @@ if accept ~= '' then
   if stop then
     local t = redis.call('TIME')
     local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
-    if now - tonumber(string.match(stop, '^%d+') or '0') < tonumber(ARGV[25]) then
+    if #accept > 1 and now - tonumber(string.match(stop, '^%d+') or '0') < tonumber(ARGV[25]) then
       redis.call('HSET', KEYS[7], accept, stop)
       redis.call('PERSIST', KEYS[7])
       stopped = '1'

@@ -30,6 +30,14 @@ func (a *actor) accept(req request) (stream.Receipt, error) {
 		Run: r.id, Turn: a.e.cfg.NewID(), Row: a.e.cfg.NewID(), Variant: a.e.cfg.NewID(), Generation: a.e.cfg.NewID(),
 		At: a.e.seconds(),
 	}
+	if plan.Cuts() {
+		if plan, err = a.enlarge(plan, r.mint); err != nil {
+			return a.refuse(req, err)
+		}
+	}
+	if !req.cmd.Op.Runs() {
+		return a.edit(plan, req, r.mint)
+	}
 	return a.commit(plan, r, nil)
 }
 

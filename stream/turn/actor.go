@@ -60,7 +60,9 @@ type actor struct {
 	doc   *regen.Document
 	conn  uint64 // the writer's connection count at which the log's end was last checked
 	run   *run   // nil when idle
+	owed  string // the run that came with the lease and is not settled yet; "" for none
 
+	later    []request // renames that wait for inflight
 	inflight *stream.Entry
 	retry    *time.Timer // an append's outcome is to be resolved, or it is to be sent again
 	attempts int
@@ -220,6 +222,21 @@ func (a *actor) patience() time.Duration {
 // serve answers one command. An error ends the actor; the command was answered then, too.
 func (a *actor) serve(req request) error {
 	a.brief = false
+	if a.inflight != nil && req.cmd.Op == regen.OpRename {
+		a.later = append(a.later, req)
+		return nil
+	}
+	if err := a.reply(req); err != nil {
+		return err
+	}
+	if a.run != nil {
+		return a.pump()
+	}
+	return nil
+}
+
+// reply decides on one command and answers it.
+func (a *actor) reply(req request) error {
 	rec, err := a.accept(req)
 	var end *endError
 	if errors.As(err, &end) {
@@ -228,9 +245,6 @@ func (a *actor) serve(req request) error {
 		return end
 	}
 	req.reply <- answer{rec: rec, err: err}
-	if a.run != nil {
-		return a.pump()
-	}
 	return nil
 }
 
@@ -254,7 +268,7 @@ func (a *actor) letGo(why error) {
 	if why != nil && !errors.Is(why, context.Canceled) {
 		a.e.cfg.Logger.Info("session let go", "session", a.key.Session, "epoch", a.held.Epoch(), "why", why)
 	}
-	if a.run != nil {
+	if a.run != nil || a.owed != "" {
 		var fenced *stream.FencedError
 		if !errors.As(why, &fenced) {
 			a.held.Abandon() // the run is still the writeback owner: recovery settles it

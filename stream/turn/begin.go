@@ -51,7 +51,7 @@ func (a *actor) acquire(observed ownership.Epoch) error {
 	}
 	a.leave()
 	var end context.CancelCauseFunc
-	a.held = held
+	a.held, a.owed = held, held.Grant().Run
 	a.ctx, end = context.WithCancelCause(a.e.ctx)
 	stop := context.AfterFunc(held.Context(), func() { end(context.Cause(held.Context())) })
 	a.leave = func() { stop(); end(context.Canceled) }

@@ -19,12 +19,15 @@ var errRetry = errors.New("owner changed")
 const tries = 5
 
 // BusyReplace in regen.Command.Busy stops the run that is active when the command comes, waits for its end and then goes on. Every
-// other value refuses the command while a run is active.
+// other value refuses the command while a run is active, and so do edits whatever it says: the end would make their revision stale,
+// and the run would have been cut for nothing.
 const BusyReplace = "replace"
 
 // Do takes a command to its session's owner and answers when it was accepted or refused. A command without a key gets one here,
 // so only this call's own attempts can be told from a second command. A command whose key was accepted before gets the first
 // receipt, with Repeat set.
+//
+// A rename during a run of another node waits for the run's end.
 //
 // Errors: those of regen's Plan, *regen.BusyError among them when a run is active; *stream.KeyReusedError; stream.ErrNotFound for
 // a regenerate of a session that does not exist; stream.ErrFull; stream.ErrUnavailable when it could not be decided: the same
@@ -39,11 +42,19 @@ func (e *Engine) Do(ctx context.Context, key regen.Key, cmd regen.Command) (stre
 	req := request{cmd: cmd, hash: cmd.Hash()}
 	rec, err := e.attempt(ctx, key, req)
 	var busy *regen.BusyError
-	if cmd.Busy == BusyReplace && errors.As(err, &busy) {
+	replaces := cmd.Op == regen.OpSend || cmd.Op == regen.OpRegenerate
+	if cmd.Busy == BusyReplace && replaces && errors.As(err, &busy) {
 		if err := e.replace(ctx, key, busy.Run); err != nil {
 			return stream.Receipt{}, err
 		}
 		return e.attempt(ctx, key, req) // once: another run that is active by now is not cut
+	}
+	for try := 0; cmd.Op == regen.OpRename && errors.As(err, &busy); try++ {
+		// Only the owner writes during a run, and this node is not it: the title waits for the end.
+		if !pause(ctx, try) {
+			return stream.Receipt{}, fmt.Errorf("%w: another node's run has not ended yet", stream.ErrUnavailable)
+		}
+		rec, err = e.attempt(ctx, key, req)
 	}
 	return rec, err
 }
@@ -110,6 +121,9 @@ func (e *Engine) admit(ctx context.Context, key regen.Key, req request) (*actor,
 	}
 	var observed ownership.Epoch
 	_, err = e.plan(ctx, key, documentOf(key, snap), req.cmd)
+	if err == nil && snap.Head.Run != "" { // a rename is never busy itself, but may be written by the owner alone
+		err = &regen.BusyError{Run: snap.Head.Run}
+	}
 	var busy *regen.BusyError
 	switch {
 	case err == nil:

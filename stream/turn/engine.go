@@ -53,6 +53,12 @@ type Events struct {
 	StoreLost func(key regen.Key, run string)
 }
 
+// The values of Config.OnFailure.
+const (
+	Show    = "show"    // a regenerate that fails leaves the failure on display
+	Restore = "restore" // one that ends without visible text brings the answer before it back
+)
+
 // Config tunes an engine. Zero fields mean the defaults.
 type Config struct {
 	// Node is this node's id.
@@ -67,6 +73,8 @@ type Config struct {
 	IdleRelease time.Duration
 	// Buffer bounds, in bytes, the tokens that wait for the log; 0 means 256 KiB.
 	Buffer int
+	// OnFailure is Show or Restore; "" means Show.
+	OnFailure string
 	// Logger gets what people must not see; nil means slog.Default().
 	Logger *slog.Logger
 	Events Events

@@ -54,6 +54,7 @@ type node struct {
 type nodeOptions struct {
 	ttl, idle time.Duration
 	watch     bool
+	onFailure string
 	poll      time.Duration
 }
 
@@ -88,7 +89,7 @@ func newNode(t *testing.T, name string, opts *redis.Options, o nodeOptions) *nod
 		},
 	})
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	n.Engine = turn.New(n.log, n.keeper, watcher, n.hub, n.model, turn.Config{Node: name, IdleRelease: o.idle, Logger: logger.With("node", name)})
+	n.Engine = turn.New(n.log, n.keeper, watcher, n.hub, n.model, turn.Config{Node: name, IdleRelease: o.idle, OnFailure: o.onFailure, Logger: logger.With("node", name)})
 	unfollow := n.log.FollowNode(name, n.Stopped)
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = n.log.Run(ctx) })

@@ -9,6 +9,9 @@ import (
 
 // pump does what can be done for the active run: send the next entry, or settle. While an entry is on its way it does nothing.
 func (a *actor) pump() error {
+	if err := a.catchUp(); err != nil {
+		return err
+	}
 	r := a.run
 	if r == nil || a.inflight != nil {
 		return nil

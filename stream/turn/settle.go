@@ -70,6 +70,10 @@ func (a *actor) settle(o regen.Outcome) error {
 	r := a.run
 	r.cancel()
 	for {
+		var err error
+		if o.Restore, err = a.previous(o); err != nil {
+			return latch(fmt.Errorf("settle: %w", err))
+		}
 		s, err := a.doc.Settle(o)
 		if errors.Is(err, regen.ErrWindow) && a.doc.RowsBelow+a.doc.ContextBelow > 0 {
 			if a.doc, err = a.e.widen(a.ctx, a.key, a.doc); err == nil {
@@ -122,7 +126,7 @@ func (a *actor) settlement(r *run, s regen.Settlement, o regen.Outcome) *draft {
 
 // ended: the run is settled and the session idle.
 func (a *actor) ended(r *run, outcome string) {
-	a.run = nil
+	a.run, a.owed = nil, ""
 	a.held.SetRun("")
 	if a.e.cfg.Events.Settled != nil {
 		took := time.Duration(0)
@@ -131,7 +135,9 @@ func (a *actor) ended(r *run, outcome string) {
 		}
 		a.e.cfg.Events.Settled(a.key, r.id, outcome, took)
 	}
-	a.touch()
+	if outcome != string(regen.Interrupted) { // a repair is nobody's activity
+		a.touch()
+	}
 }
 
 // Cancel records a stop and tells the owner. The answer says whether the run can still be stopped; an accepted stop makes the run

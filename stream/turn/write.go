@@ -54,7 +54,8 @@ func (a *actor) write(c *stream.Change) (stream.WriteResult, error) {
 		var unknown *stream.UnknownError
 		switch {
 		case err == nil:
-			mine := res.Status == stream.StatusKnown && c.Accept != nil && res.Known.Run == c.Accept.Run
+			mine := res.Status == stream.StatusKnown && c.Accept != nil &&
+				res.Known.Run == c.Accept.Run && res.Known.Edit == c.Accept.Edit
 			if res.Status == stream.StatusRepeat || mine {
 				res = stream.WriteResult{Status: stream.StatusDone, Stopped: res.Stopped}
 			}

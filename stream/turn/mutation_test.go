@@ -1,0 +1,249 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/ownership"
+	"holdfast/ownership/redislease"
+	"holdfast/regen"
+	"holdfast/stream"
+	"holdfast/stream/redislog"
+	"holdfast/stream/turn"
+)
+
+// The tests of this file were written against deliberate faults of the engine (tests/mutate): what it makes of answers that never came.
+
+var errNoAnswer = &stream.UnknownError{Err: errors.New("no answer")}
+
+// spyLog is a store whose answers get lost, and that remembers what it was asked to append.
+type spyLog struct {
+	*redislog.Store
+	mu    sync.Mutex
+	bytes map[stream.EntryID][]string // per id, what was sent under it
+	// loseAppend says of the nth append (from 1) whether it is applied and whether its answer comes; loseWrite likewise.
+	loseAppend, loseWrite func(n int) (applied, answered bool)
+	appends, writes       int
+	hold                  chan struct{} // answers that are lost come when it is closed
+}
+
+func (s *spyLog) Append(key regen.Key, e stream.Entry, done func(stream.AppendResult)) {
+	s.mu.Lock()
+	s.appends++
+	s.bytes[e.ID] = append(s.bytes[e.ID], e.Data)
+	applied, answered := true, true
+	if s.loseAppend != nil {
+		applied, answered = s.loseAppend(s.appends)
+	}
+	s.mu.Unlock()
+	lost := stream.AppendResult{Status: stream.AppendUnknown, Err: errNoAnswer}
+	switch {
+	case !applied:
+		tail, _ := s.Check(context.Background(), key) // the connection count that the caller expects: it is not what tells
+		lost.Conn = tail.Conn
+		go func() {
+			<-s.hold
+			done(lost)
+		}()
+	case !answered:
+		s.Store.Append(key, e, func(r stream.AppendResult) {
+			lost.Conn = r.Conn
+			go func() {
+				<-s.hold
+				done(lost)
+			}()
+		})
+	default:
+		s.Store.Append(key, e, done)
+	}
+}
+
+func (s *spyLog) Write(ctx context.Context, key regen.Key, c *stream.Change) (stream.WriteResult, error) {
+	s.mu.Lock()
+	s.writes++
+	applied, answered := true, true
+	if s.loseWrite != nil {
+		applied, answered = s.loseWrite(s.writes)
+	}
+	s.mu.Unlock()
+	if !applied {
+		return stream.WriteResult{}, errNoAnswer
+	}
+	res, err := s.Store.Write(ctx, key, c)
+	if !answered {
+		return stream.WriteResult{}, errNoAnswer
+	}
+	return res, err
+}
+
+// blindLeases answers no renewal while it is blind: the owner can write, and does not know whether it may.
+type blindLeases struct {
+	*redislease.Store
+	blind atomic.Bool
+}
+
+func (b *blindLeases) Renew(ctx context.Context, rs []ownership.Renewal) ([]ownership.Renewed, error) {
+	if b.blind.Load() {
+		return nil, &ownership.UnknownError{Err: errors.New("no answer")}
+	}
+	return b.Store.Renew(ctx, rs)
+}
+
+// spied is a node whose store is a spy.
+type spied struct {
+	*node
+	spy    *spyLog
+	leases *blindLeases
+	doubt  chan bool
+}
+
+func newSpied(t *testing.T, ttl ownership.Config) *spied {
+	t.Helper()
+	opts := newStore(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &spied{node: &node{name: "a", model: &model{calls: make(chan *call, 64)}}, doubt: make(chan bool, 64)}
+	n.log = redislog.New(redislog.Single(opts), redislog.Options{PingEvery: -1, Timeout: limit})
+	client := redis.NewClient(opts)
+	n.spy = &spyLog{Store: n.log, bytes: map[stream.EntryID][]string{}, hold: make(chan struct{})}
+	n.leases = &blindLeases{Store: redislease.New(client, redislease.Options{})}
+	ttl.Node, ttl.Proc = "a", "a-1"
+	ttl.Events.Doubt = func(_ string, doubtful bool) { n.doubt <- doubtful }
+	n.keeper = ownership.NewKeeper(n.leases, ttl)
+	n.hub = stream.NewHub(n.log, n.log, stream.HubConfig{})
+	n.Engine = turn.New(n.spy, n.keeper, nil, n.hub, n.model, turn.Config{
+		Node: "a", Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = n.log.Run(ctx) })
+	wg.Go(func() { _ = n.keeper.Run(ctx) })
+	t.Cleanup(func() {
+		n.hub.Close()
+		n.Engine.Close()
+		cancel()
+		wg.Wait()
+		_ = n.log.Close()
+		_ = client.Close()
+	})
+	return n
+}
+
+// pushed waits until all that the model said waits for the log: the next delta is taken when the one before was pushed.
+func (c *call) pushed(t *testing.T) {
+	t.Helper()
+	c.send(t, turn.Delta{Kind: turn.Text})
+}
+
+// talk runs one turn of the words and proves that a reader saw them once, in order, without a reset, and the document has them.
+func (n *spied) talk(t *testing.T, words ...string) {
+	t.Helper()
+	r := n.read(t, n.send(t, "k1", "hello").Cursor)
+	c := n.model.next(t)
+	all := ""
+	for _, w := range words {
+		c.text(t, w)
+		all += w
+	}
+	c.pushed(t)
+	close(n.spy.hold)
+	r.textIs(all)
+	c.end(t)
+	require.Equal(t, "completed", r.settled().Outcome)
+	require.Equal(t, all, r.text.String())
+	require.Zero(t, r.resets)
+	snap := n.snapshot(t)
+	require.Len(t, snap.Document.Rows, 2)
+	require.Equal(t, all, snap.Document.Rows[1].Row.Content.Text())
+	require.Empty(t, snap.Head.Run)
+}
+
+// An append without an answer is asked about: applied or not, its words are seen once, and an id never carries other bytes.
+func TestUnknownAppends(t *testing.T) {
+	for name, applied := range map[string]bool{"applied": true, "not applied": false} {
+		t.Run(name, func(t *testing.T) {
+			n := newSpied(t, ownership.Config{})
+			n.spy.loseAppend = func(i int) (bool, bool) { return applied || i%2 == 0, i%2 == 0 }
+			n.talk(t, "a", "b", "c", "d", "e", "f", "g", "h")
+			n.spy.mu.Lock()
+			defer n.spy.mu.Unlock()
+			for id, sent := range n.spy.bytes {
+				for _, data := range sent {
+					require.Equal(t, sent[0], data, "under id %s", id)
+				}
+			}
+		})
+	}
+}
+
+// An acceptance and a settlement without an answer are sent again as they were: one turn, one receipt, one end.
+func TestUnknownWrites(t *testing.T) {
+	for name, applied := range map[string]bool{"applied": true, "not applied": false} {
+		t.Run(name, func(t *testing.T) {
+			n := newSpied(t, ownership.Config{})
+			n.spy.loseWrite = func(i int) (bool, bool) { return applied || i%2 == 0, i%2 == 0 }
+			n.talk(t, "a", "b")
+			rec := n.send(t, "k1", "hello")
+			require.True(t, rec.Repeat)
+		})
+	}
+}
+
+// An owner that cannot be sure accepts nothing and shows nothing, though its writes would pass; what the model said meanwhile comes
+// when it is sure again.
+func TestUnsureOwnerIsSilent(t *testing.T) {
+	ttl := limit / 20
+	n := newSpied(t, ownership.Config{TTL: ttl, Doubt: limit})
+	r := n.read(t, n.send(t, "k1", "hello").Cursor)
+	c := n.model.next(t)
+	c.text(t, "before ")
+	r.textIs("before ")
+	n.leases.blind.Store(true)
+	for !wait(t, n.doubt, "the doubt") {
+	}
+	n.spy.mu.Lock()
+	appends := n.spy.appends
+	n.spy.mu.Unlock()
+	c.text(t, "meanwhile ")
+	c.pushed(t)
+	for range 2 { // a step of the actor, which has the words by then
+		_, err := n.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("now?")})
+		require.ErrorIs(t, err, stream.ErrUnavailable)
+	}
+	n.spy.mu.Lock()
+	require.Equal(t, appends, n.spy.appends)
+	n.spy.mu.Unlock()
+	n.leases.blind.Store(false)
+	c.text(t, "after")
+	r.textIs("before meanwhile after")
+	c.end(t)
+	require.Equal(t, "completed", r.settled().Outcome)
+	require.Zero(t, r.resets)
+}
+
+// A hole that lies deeper than the last words is found, too, when the store is asked about words that did not arrive.
+func TestHoleBehindTheTop(t *testing.T) {
+	store := newStore(t)
+	a := newNode(t, "a", store, nodeOptions{})
+	r := a.read(t, a.send(t, "k1", "hello").Cursor)
+	c := a.model.next(t)
+	for _, w := range []string{"one ", "two ", "three "} {
+		c.text(t, w)
+		r.until(w, func(e stream.Event) bool { return e.Text == w })
+	}
+	damage(t, store, a, func(rdb *redis.Client, log string, ids []string) {
+		require.NoError(t, rdb.XDel(t.Context(), log, ids[len(ids)-2]).Err())
+	})
+	a.reach(false)
+	c.text(t, "four")
+	a.reach(true)
+	r.until("a reset", isReset)
+	r.textIs("one two three four")
+	c.end(t)
+	require.Contains(t, string(r.settled().Rows[1]), "one two three four")
+}
