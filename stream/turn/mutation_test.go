@@ -32,6 +32,7 @@ type spyLog struct {
 	loseAppend, loseWrite func(n int) (applied, answered bool)
 	appends, writes       int
 	hold                  chan struct{} // answers that are lost come when it is closed
+	moved                 atomic.Uint64 // connections that were replaced unseen
 }
 
 func (s *spyLog) Append(key regen.Key, e stream.Entry, done func(stream.AppendResult)) {
@@ -61,8 +62,17 @@ func (s *spyLog) Append(key regen.Key, e stream.Entry, done func(stream.AppendRe
 			}()
 		})
 	default:
-		s.Store.Append(key, e, done)
+		s.Store.Append(key, e, func(r stream.AppendResult) {
+			r.Conn += s.moved.Load()
+			done(r)
+		})
 	}
+}
+
+func (s *spyLog) Check(ctx context.Context, key regen.Key) (stream.Tail, error) {
+	tail, err := s.Store.Check(ctx, key)
+	tail.Conn += s.moved.Load()
+	return tail, err
 }
 
 func (s *spyLog) Write(ctx context.Context, key regen.Key, c *stream.Change) (stream.WriteResult, error) {
@@ -99,6 +109,7 @@ func (b *blindLeases) Renew(ctx context.Context, rs []ownership.Renewal) ([]owne
 // spied is a node whose store is a spy.
 type spied struct {
 	*node
+	opts   *redis.Options
 	spy    *spyLog
 	leases *blindLeases
 	doubt  chan bool
@@ -108,7 +119,7 @@ func newSpied(t *testing.T, ttl ownership.Config) *spied {
 	t.Helper()
 	opts := newStore(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	n := &spied{node: &node{name: "a", model: &model{calls: make(chan *call, 64)}}, doubt: make(chan bool, 64)}
+	n := &spied{node: &node{name: "a", model: &model{calls: make(chan *call, 64)}}, doubt: make(chan bool, 64), opts: opts}
 	n.log = redislog.New(redislog.Single(opts), redislog.Options{PingEvery: -1, Timeout: limit})
 	client := redis.NewClient(opts)
 	n.spy = &spyLog{Store: n.log, bytes: map[stream.EntryID][]string{}, hold: make(chan struct{})}
@@ -224,6 +235,51 @@ func TestUnsureOwnerIsSilent(t *testing.T) {
 	c.end(t)
 	require.Equal(t, "completed", r.settled().Outcome)
 	require.Zero(t, r.resets)
+}
+
+// Nor does it send again what got no answer.
+func TestUnsureOwnerSendsNothingAgain(t *testing.T) {
+	n := newSpied(t, ownership.Config{TTL: limit / 20, Doubt: limit})
+	n.spy.loseAppend = func(i int) (bool, bool) { return i != 1, i != 1 }
+	r := n.read(t, n.send(t, "k1", "hello").Cursor)
+	c := n.model.next(t)
+	c.text(t, "lost")
+	n.leases.blind.Store(true)
+	for !wait(t, n.doubt, "the doubt") {
+	}
+	close(n.spy.hold) // now it learns that nobody knows
+	for range 50 {    // each is a step of the actor
+		_, err := n.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("now?")})
+		require.ErrorIs(t, err, stream.ErrUnavailable)
+	}
+	n.spy.mu.Lock()
+	require.Equal(t, 1, n.spy.appends)
+	n.spy.mu.Unlock()
+	n.leases.blind.Store(false)
+	r.textIs("lost")
+	c.end(t)
+	require.Equal(t, "completed", r.settled().Outcome)
+}
+
+// A word is taken by a store that lost the one before it, over a connection that was replaced without an error to anybody: the person
+// gets a reset and the whole text.
+func TestHiddenReconnectIsNotTrusted(t *testing.T) {
+	n := newSpied(t, ownership.Config{})
+	r := n.read(t, n.send(t, "k1", "hello").Cursor)
+	c := n.model.next(t)
+	for _, w := range []string{"one ", "two "} {
+		c.text(t, w)
+		r.until(w, func(e stream.Event) bool { return e.Text == w })
+	}
+	rdb := redis.NewClient(n.opts)
+	defer func() { _ = rdb.Close() }()
+	require.NoError(t, rdb.XDel(t.Context(), sessionKey("log"), n.snapshot(t).Top.String()).Err())
+	n.spy.moved.Add(1)
+	c.text(t, "three")
+	r.until("a reset", isReset)
+	r.textIs("one two three")
+	c.end(t)
+	require.Contains(t, string(r.settled().Rows[1]), "one two three")
 }
 
 // A hole that lies deeper than the last words is found, too, when the store is asked about words that did not arrive.

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/regen"
 	"holdfast/stream"
+	"holdfast/tests/redistest"
 )
 
 // The owner dies in mid-answer: another node settles the run once, keeps every word that was shown, and the person can go on.
@@ -168,3 +169,27 @@ func TestCutOffOwnerIsFenced(t *testing.T) {
 }
 
 func isReset(e stream.Event) bool { return e.Kind == stream.EventReset }
+
+// Redis is killed and comes back without its last second, and no error reaches anybody: the answer is stated again, whole.
+// attack: 1
+func TestRestartedRedisLosesTheTail(t *testing.T) {
+	srv := redistest.Server(t)
+	a := newNode(t, "a", srv.Options(), nodeOptions{})
+	r := a.read(t, a.send(t, "k1", "hello").Cursor)
+	c := a.model.next(t)
+	c.text(t, "one ")
+	r.textIs("one ")
+	rdb := redis.NewClient(srv.Options())
+	require.NoError(t, rdb.Save(t.Context()).Err())
+	require.NoError(t, rdb.Close())
+	c.text(t, "two ")
+	r.textIs("one two ")
+	srv.Restart()
+	c.text(t, "three")
+	r.until("a reset", isReset)
+	r.textIs("one two three")
+	c.end(t)
+	s := r.settled()
+	require.Equal(t, "completed", s.Outcome)
+	require.Contains(t, string(s.Rows[1]), "one two three")
+}
