@@ -155,3 +155,40 @@ func TestLateReplyProvesNoStandStill(t *testing.T) {
 		<-done
 	})
 }
+
+// raceStore gives the first acquire the lower epoch, and its answer last.
+type raceStore struct {
+	slowStore
+	calls atomic.Int32
+	late  chan struct{}
+}
+
+func (s *raceStore) Acquire(context.Context, ownership.Request) (ownership.Grant, error) {
+	n := s.calls.Add(1)
+	if n == 1 {
+		<-s.late
+	}
+	return ownership.Grant{Epoch: ownership.Epoch(n), Incarnation: "i"}, nil
+}
+
+// Of two actors of one process the one with the higher epoch has the session, in whatever order the answers come.
+// contract: C5
+func TestLateGrantOfALowerEpochLoses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &raceStore{late: make(chan struct{})}
+		k := ownership.NewKeeper(s, ownership.Config{Node: "a", Proc: "p"})
+		first := make(chan error)
+		go func() {
+			_, err := k.Acquire(t.Context(), "t/s", ownership.AcquireOptions{})
+			first <- err
+		}()
+		synctest.Wait()
+		h, err := k.Acquire(t.Context(), "t/s", ownership.AcquireOptions{})
+		require.NoError(t, err)
+		close(s.late)
+		var lost *ownership.LostError
+		require.ErrorAs(t, <-first, &lost)
+		require.Equal(t, h.Epoch(), lost.Higher)
+		require.NoError(t, h.Context().Err())
+	})
+}

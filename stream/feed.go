@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -26,6 +27,7 @@ type feed struct {
 
 	mu     sync.Mutex // guards everything below
 	loaded bool
+	whole  bool    // the log is being read from its start: what does not follow is a hole of the store's
 	head   Head    // incarnation, fences, before
 	pos    EntryID // the last id taken in, a marker's included
 	window []Entry // without markers; seqs are contiguous
@@ -124,7 +126,7 @@ func (f *feed) catchUp(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for {
+	for restarts := 0; ; {
 		f.mu.Lock()
 		after := f.pos
 		if !f.loaded {
@@ -137,11 +139,20 @@ func (f *feed) catchUp(ctx context.Context) error {
 		}
 		f.mu.Lock()
 		broken := f.merge(after, page)
+		done := !page.More && !broken
+		if done {
+			f.whole = false
+		}
 		subs := f.subs
 		f.mu.Unlock()
 		notifyAll(subs)
-		if !page.More && !broken {
+		if done {
 			return nil
+		}
+		if broken {
+			if restarts++; restarts > 3 {
+				return errUnsteady
+			}
 		}
 	}
 }
@@ -159,7 +170,11 @@ func (f *feed) merge(after EntryID, page Page) bool {
 			continue // an offer was quicker
 		}
 		follows := e.Kind == KindMarker && e.ID.Seq == f.pos.Seq || e.Kind != KindMarker && e.ID.Seq == f.pos.Seq+1
-		if !follows && !(after.IsZero() && f.pos == after) {
+		switch {
+		case follows || f.pos.IsZero():
+		case f.whole:
+			f.skip(e)
+		default:
 			f.restart() // the store lost entries, or trimmed what we did not see
 			return true
 		}
@@ -168,9 +183,22 @@ func (f *feed) merge(after EntryID, page Page) bool {
 	return false
 }
 
+// errUnsteady says that the log changed its past again and again while it was read; it is read again a little later.
+var errUnsteady = errors.New("log does not hold still")
+
+// skip goes over a hole: an append that landed behind entries which the store had lost. Nothing before it can be served; its owner
+// states the run again.
+func (f *feed) skip(e Entry) {
+	f.window = nil
+	f.head.Before = EntryID{Epoch: e.ID.Epoch, Seq: e.ID.Seq}
+	if e.Kind != KindMarker {
+		f.head.Before.Seq--
+	}
+}
+
 // load begins a feed with the first page.
 func (f *feed) load(page Page) {
-	f.loaded, f.head, f.pos, f.window = true, page.Head, EntryID{}, nil
+	f.loaded, f.whole, f.head, f.pos, f.window = true, true, page.Head, EntryID{}, nil
 	f.active = nil
 	if a := page.Head.Active; page.Head.Run != "" && a != nil {
 		f.active = &RunInfo{Run: a.Run, Turn: a.Turn, Phase: phaseAccepted, StartedAt: a.StartedAt, Model: a.Model}

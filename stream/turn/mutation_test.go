@@ -32,6 +32,7 @@ type spyLog struct {
 	loseAppend, loseWrite func(n int) (applied, answered bool)
 	appends, writes       int
 	hold                  chan struct{} // answers that are lost come when it is closed
+	checks                atomic.Int64
 	moved                 atomic.Uint64 // connections that were replaced unseen
 }
 
@@ -47,7 +48,7 @@ func (s *spyLog) Append(key regen.Key, e stream.Entry, done func(stream.AppendRe
 	lost := stream.AppendResult{Status: stream.AppendUnknown, Err: errNoAnswer}
 	switch {
 	case !applied:
-		tail, _ := s.Check(context.Background(), key) // the connection count that the caller expects: it is not what tells
+		tail, _ := s.Store.Check(context.Background(), key) // the connection count that the caller expects: it is not what tells
 		lost.Conn = tail.Conn
 		go func() {
 			<-s.hold
@@ -70,9 +71,16 @@ func (s *spyLog) Append(key regen.Key, e stream.Entry, done func(stream.AppendRe
 }
 
 func (s *spyLog) Check(ctx context.Context, key regen.Key) (stream.Tail, error) {
+	defer s.checks.Add(1)
 	tail, err := s.Store.Check(ctx, key)
 	tail.Conn += s.moved.Load()
 	return tail, err
+}
+
+func (s *spyLog) appended() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.appends
 }
 
 func (s *spyLog) Write(ctx context.Context, key regen.Key, c *stream.Change) (stream.WriteResult, error) {
@@ -217,18 +225,14 @@ func TestUnsureOwnerIsSilent(t *testing.T) {
 	n.leases.blind.Store(true)
 	for !wait(t, n.doubt, "the doubt") {
 	}
-	n.spy.mu.Lock()
-	appends := n.spy.appends
-	n.spy.mu.Unlock()
+	appends := n.spy.appended()
 	c.text(t, "meanwhile ")
 	c.pushed(t)
 	for range 2 { // a step of the actor, which has the words by then
 		_, err := n.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("now?")})
 		require.ErrorIs(t, err, stream.ErrUnavailable)
 	}
-	n.spy.mu.Lock()
-	require.Equal(t, appends, n.spy.appends)
-	n.spy.mu.Unlock()
+	require.Equal(t, appends, n.spy.appended())
 	n.leases.blind.Store(false)
 	c.text(t, "after")
 	r.textIs("before meanwhile after")
@@ -247,14 +251,17 @@ func TestUnsureOwnerSendsNothingAgain(t *testing.T) {
 	n.leases.blind.Store(true)
 	for !wait(t, n.doubt, "the doubt") {
 	}
-	close(n.spy.hold) // now it learns that nobody knows
-	for range 50 {    // each is a step of the actor
+	refused := func() { // a step of the actor
 		_, err := n.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("now?")})
 		require.ErrorIs(t, err, stream.ErrUnavailable)
 	}
-	n.spy.mu.Lock()
-	require.Equal(t, 1, n.spy.appends)
-	n.spy.mu.Unlock()
+	before := n.spy.checks.Load()
+	close(n.spy.hold) // now it learns that nobody knows, and asks
+	for n.spy.checks.Load() == before {
+		refused()
+	}
+	refused()
+	require.Equal(t, 1, n.spy.appended())
 	n.leases.blind.Store(false)
 	r.textIs("lost")
 	c.end(t)

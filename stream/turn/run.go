@@ -29,6 +29,7 @@ type run struct {
 	// What the log has of it.
 	text, reasoning strings.Builder
 	tools           []json.RawMessage
+	holed           bool // the log lost entries here; what follows is not the answer's next words
 
 	stopped bool   // a stop is recorded
 	cut     string // settle as interrupted, for this cause
