@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,6 +78,12 @@ func TestStopAndRegenerateInTwoTabs(t *testing.T) {
 	}
 	a.do(id("variants") + ".open = true")
 	a.shot("variants")
+
+	a.click("select-variant") // the replaced answer comes back, in both tabs
+	for _, p := range []*tab{a, b} {
+		p.until(`[...document.querySelectorAll('[data-testid="answer"] > .prose')].at(-1).innerText.replace(/\s+/g, " ").trim() === ` + strconv.Quote(first))
+	}
+	require.Equal(t, first, words(stored(t, url, "s1")[4].Content))
 }
 
 // Failed answers look failed, say why, and can be tried again with one click.
