@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +43,9 @@ type book struct {
 func (b *book) Page(_ context.Context, _ regen.Key, after stream.EntryID, limit int) (stream.Page, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pages++
+	if b.pages++; b.pages > 1000 {
+		return stream.Page{}, errors.New("the log is read for ever")
+	}
 	p := stream.Page{Head: b.head, Top: b.top()}
 	for _, e := range b.entries {
 		if e.ID.Compare(after) <= 0 {
@@ -222,6 +225,36 @@ func TestLostEntriesReset(t *testing.T) {
 				require.Equal(t, events[0].Reset.Cursor.String(), events[0].Cursor)
 				require.Len(t, events, 2)
 				require.Equal(t, c.first, events[1].From)
+			})
+		})
+	}
+}
+
+// A log that keeps a hole (the store lost entries, and the owner stated the run again behind it) can be attached to: the hole stays
+// until the next run has ended.
+//
+// contract: E9
+func TestAttachBehindAHole(t *testing.T) {
+	for name, settled := range map[string]bool{"running": false, "settled": true} {
+		t.Run(name, func(t *testing.T) {
+			b := running()
+			b.add(entry(5, 6, stream.KindText, "behind the hole"), entry(9, 6, stream.KindMarker, ""),
+				entry(9, 7, stream.KindRestated, `{"run":"r1"}`), entry(9, 8, stream.KindText, "ab"))
+			b.head.Start, b.head.Epoch = at(9, 7), 9
+			b.head.Fences = stream.Fences{{Epoch: 5, First: 1}, {Epoch: 9, First: 7}}
+			want := "ab"
+			if settled {
+				b.add(entry(9, 9, stream.KindSettled, `{"run":"r1"}`))
+				b.head.Run, b.head.Active, b.head.Start, want = "", nil, stream.EntryID{}, ""
+			}
+			bubble(t, b, func(t *testing.T, h *stream.Hub) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				s, v, err := h.Attach(ctx, key, "", func() {})
+				require.NoError(t, err)
+				defer s.Close()
+				require.NotNil(t, v.Document)
+				require.Equal(t, want, text(pull(t, s)))
 			})
 		})
 	}

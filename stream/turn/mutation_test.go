@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -32,13 +34,17 @@ type spyLog struct {
 	loseAppend, loseWrite func(n int) (applied, answered bool)
 	appends, writes       int
 	hold                  chan struct{} // answers that are lost come when it is closed
+	begun                 chan struct{} // closed by the first append
 	checks                atomic.Int64
+	loseCancels           atomic.Int64  // how many stops get no answer
 	moved                 atomic.Uint64 // connections that were replaced unseen
 }
 
 func (s *spyLog) Append(key regen.Key, e stream.Entry, done func(stream.AppendResult)) {
 	s.mu.Lock()
-	s.appends++
+	if s.appends++; s.appends == 1 {
+		close(s.begun)
+	}
 	s.bytes[e.ID] = append(s.bytes[e.ID], e.Data)
 	applied, answered := true, true
 	if s.loseAppend != nil {
@@ -101,6 +107,13 @@ func (s *spyLog) Write(ctx context.Context, key regen.Key, c *stream.Change) (st
 	return res, err
 }
 
+func (s *spyLog) Cancel(ctx context.Context, key regen.Key, stop stream.Stop) (stream.StopResult, error) {
+	if s.loseCancels.Add(-1) >= 0 {
+		return stream.StopResult{}, errNoAnswer
+	}
+	return s.Store.Cancel(ctx, key, stop)
+}
+
 // blindLeases answers no renewal while it is blind: the owner can write, and does not know whether it may.
 type blindLeases struct {
 	*redislease.Store
@@ -113,6 +126,11 @@ func (b *blindLeases) Renew(ctx context.Context, rs []ownership.Renewal) ([]owne
 	}
 	return b.Store.Renew(ctx, rs)
 }
+
+// notYet has seen too little of every owner to say that it is gone.
+type notYet struct{}
+
+func (notYet) Observe(ownership.Lease, int64) (bool, time.Duration) { return false, time.Second }
 
 // spied is a node whose store is a spy.
 type spied struct {
@@ -130,13 +148,13 @@ func newSpied(t *testing.T, ttl ownership.Config) *spied {
 	n := &spied{node: &node{name: "a", model: &model{calls: make(chan *call, 64)}}, doubt: make(chan bool, 64), opts: opts}
 	n.log = redislog.New(redislog.Single(opts), redislog.Options{PingEvery: -1, Timeout: limit})
 	client := redis.NewClient(opts)
-	n.spy = &spyLog{Store: n.log, bytes: map[stream.EntryID][]string{}, hold: make(chan struct{})}
+	n.spy = &spyLog{Store: n.log, bytes: map[stream.EntryID][]string{}, hold: make(chan struct{}), begun: make(chan struct{})}
 	n.leases = &blindLeases{Store: redislease.New(client, redislease.Options{})}
 	ttl.Node, ttl.Proc = "a", "a-1"
 	ttl.Events.Doubt = func(_ string, doubtful bool) { n.doubt <- doubtful }
 	n.keeper = ownership.NewKeeper(n.leases, ttl)
 	n.hub = stream.NewHub(n.log, n.log, stream.HubConfig{})
-	n.Engine = turn.New(n.spy, n.keeper, nil, n.hub, n.model, turn.Config{
+	n.Engine = turn.New(n.spy, n.keeper, notYet{}, n.hub, n.model, turn.Config{
 		Node: "a", Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	var wg sync.WaitGroup
@@ -168,6 +186,7 @@ func (n *spied) talk(t *testing.T, words ...string) {
 	for _, w := range words {
 		c.text(t, w)
 		all += w
+		wait(t, n.spy.begun, "the first append") // the others wait behind it
 	}
 	c.pushed(t)
 	close(n.spy.hold)
@@ -291,22 +310,140 @@ func TestHiddenReconnectIsNotTrusted(t *testing.T) {
 
 // A hole that lies deeper than the last words is found, too, when the store is asked about words that did not arrive.
 func TestHoleBehindTheTop(t *testing.T) {
-	store := newStore(t)
-	a := newNode(t, "a", store, nodeOptions{})
-	r := a.read(t, a.send(t, "k1", "hello").Cursor)
-	c := a.model.next(t)
+	n := newSpied(t, ownership.Config{})
+	n.spy.loseAppend = func(i int) (bool, bool) { return i != 4, i != 4 }
+	close(n.spy.hold)
+	r := n.read(t, n.send(t, "k1", "hello").Cursor)
+	c := n.model.next(t)
 	for _, w := range []string{"one ", "two ", "three "} {
 		c.text(t, w)
 		r.until(w, func(e stream.Event) bool { return e.Text == w })
 	}
-	damage(t, store, a, func(rdb *redis.Client, log string, ids []string) {
-		require.NoError(t, rdb.XDel(t.Context(), log, ids[len(ids)-2]).Err())
-	})
-	a.reach(false)
+	rdb := redis.NewClient(n.opts)
+	defer func() { _ = rdb.Close() }()
+	top := n.snapshot(t).Top
+	top.Seq--
+	require.NoError(t, rdb.XDel(t.Context(), sessionKey("log"), top.String()).Err())
 	c.text(t, "four")
-	a.reach(true)
 	r.until("a reset", isReset)
 	r.textIs("one two three four")
 	c.end(t)
 	require.Contains(t, string(r.settled().Rows[1]), "one two three four")
+}
+
+// A busy session whose lease has run out is not taken before its owner was seen to be gone: a store that was away ends every lease, and
+// no owner.
+// contract: B5
+func TestExpiredLeaseAloneIsNoProof(t *testing.T) {
+	n := newSpied(t, ownership.Config{})
+	b := newNode(t, "b", n.opts, nodeOptions{})
+	rec := b.send(t, "k1", "hello")
+	b.model.next(t)
+	b.stop()
+	rdb := redis.NewClient(n.opts)
+	defer func() { _ = rdb.Close() }()
+	require.NoError(t, rdb.HSet(t.Context(), sessionKey("lease"), "until", "1").Err())
+	_, err := n.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("now?")})
+	var busy *regen.BusyError
+	require.ErrorAs(t, err, &busy)
+	require.Equal(t, rec.Run, busy.Run)
+	require.Equal(t, "b", n.snapshot(t).Lease.Node)
+}
+
+// The log holds the last turn alone.
+func TestLogHoldsOneTurn(t *testing.T) {
+	n := newNode(t, "a", newStore(t), nodeOptions{})
+	r := n.read(t, n.send(t, "k1", "hello").Cursor)
+	n.model.next(t).end(t)
+	r.settled()
+	rec := n.send(t, "k2", "again")
+	n.model.next(t).end(t)
+	r.settled()
+	page, err := n.log.Page(t.Context(), key, stream.EntryID{}, 100)
+	require.NoError(t, err)
+	require.Equal(t, stream.KindStarted, page.Entries[0].Kind)
+	require.Contains(t, page.Entries[0].Data, rec.Run)
+}
+
+// A stop that comes late, for a run that has ended, does nothing to the run that is active now.
+// contract: C2
+func TestStopOfAnotherRunIsIgnored(t *testing.T) {
+	n := newNode(t, "a", newStore(t), nodeOptions{})
+	r := n.read(t, n.send(t, "k1", "hello").Cursor)
+	c := n.model.next(t)
+	n.Stopped(key, "ffffffffffffffffffffffffffffffff")
+	for range 20 { // each is a step of the actor; the stop is one of those before
+		_, err := n.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("now?")})
+		var busy *regen.BusyError
+		require.ErrorAs(t, err, &busy)
+	}
+	c.text(t, "all of it")
+	c.end(t)
+	require.Equal(t, "completed", r.settled().Outcome)
+}
+
+// A stop without an answer is sent again: recording it twice is recording it once.
+// contract: C10
+func TestUnknownStopIsSentAgain(t *testing.T) {
+	n := newSpied(t, ownership.Config{})
+	rec := n.send(t, "k1", "hello")
+	r := n.read(t, rec.Cursor)
+	n.model.next(t)
+	n.spy.loseCancels.Store(2)
+	res, err := n.Cancel(t.Context(), key, stream.Stop{Run: rec.Run})
+	require.NoError(t, err)
+	require.Equal(t, stream.StopAccepted, res.Answer)
+	require.Equal(t, "cancelled", r.settled().Outcome)
+}
+
+// A stop that nobody was told of is found by the next renewal.
+// contract: C13
+func TestStopWithoutAWake(t *testing.T) {
+	n := newSpied(t, ownership.Config{TTL: limit / 20})
+	rec := n.send(t, "k1", "hello")
+	r := n.read(t, rec.Cursor)
+	n.model.next(t)
+	rdb := redis.NewClient(n.opts)
+	defer func() { _ = rdb.Close() }()
+	require.NoError(t, rdb.HSet(t.Context(), sessionKey("cancel"), rec.Run, "1 somebody").Err())
+	require.Equal(t, "cancelled", r.settled().Outcome)
+}
+
+// An unsure owner keeps so much of an answer and no more: then the model is told to end.
+func TestUnsureOwnerKeepsOneBuffer(t *testing.T) {
+	n := newSpied(t, ownership.Config{TTL: limit / 20, Doubt: 10 * limit})
+	n.send(t, "k1", "hello")
+	c := n.model.next(t)
+	n.leases.blind.Store(true)
+	for !wait(t, n.doubt, "the doubt") {
+	}
+	c.text(t, strings.Repeat("x", 300<<10))
+	wait(t, c.ctx.Done(), "the end of the model call")
+}
+
+// A node that drains sends new commands elsewhere, also those for a session whose run it still ends.
+func TestDrainingNodeAcceptsNothing(t *testing.T) {
+	n := newNode(t, "a", newStore(t), nodeOptions{})
+	n.send(t, "k1", "hello")
+	c := n.model.next(t)
+	drained := make(chan error, 1)
+	go func() { drained <- n.Drain(t.Context()) }()
+	require.Eventually(t, func() bool {
+		_, err := n.do(t, regen.Command{Op: regen.OpSend, Key: "k2", Content: regen.Text("now?")})
+		return errors.Is(err, turn.ErrDraining)
+	}, limit, limit/1000)
+	c.end(t)
+	require.NoError(t, wait(t, drained, "the end of the drain"))
+}
+
+// An answer that ends without a word of why was cut: its text is kept and it counts as failed.
+func TestCutAnswerIsFailed(t *testing.T) {
+	n := newNode(t, "a", newStore(t), nodeOptions{})
+	r := n.read(t, n.send(t, "k1", "hello").Cursor)
+	c := n.model.next(t)
+	c.text(t, "half of ")
+	c.fail <- nil // the source ends
+	s := r.settled()
+	require.Equal(t, "failed", s.Outcome)
+	require.Contains(t, string(s.Rows[1]), "half of")
 }
