@@ -186,6 +186,7 @@ func TestRunInTheGapIsTold(t *testing.T) {
 		s, v := attach(t, h, "aa.5:4")
 		defer s.Close()
 		require.Nil(t, v.Run)
+		synctest.Wait() // the feed has read what its own beginning told it of
 		b.add(entry(5, 5, stream.KindStarted, `{"run":"r2"}`), entry(5, 6, stream.KindText, "x"), entry(5, 7, stream.KindSettled, `{"run":"r2"}`))
 		require.Empty(t, pull(t, s), "nobody said anything")
 		b.fn(stream.Wake{Confirmed: true}) // the subscription is back

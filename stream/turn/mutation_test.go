@@ -447,3 +447,24 @@ func TestCutAnswerIsFailed(t *testing.T) {
 	require.Equal(t, "failed", s.Outcome)
 	require.Contains(t, string(s.Rows[1]), "half of")
 }
+
+// Words that wait for the log when the stop comes are not written behind it.
+// contract: C9
+func TestStopLeavesWaitingWords(t *testing.T) {
+	n := newSpied(t, ownership.Config{})
+	n.spy.loseAppend = func(i int) (bool, bool) { return true, i != 1 }
+	rec := n.send(t, "k1", "hello")
+	r := n.read(t, rec.Cursor)
+	c := n.model.next(t)
+	c.text(t, "logged")
+	wait(t, n.spy.begun, "the first append")
+	c.text(t, "waiting")
+	c.pushed(t)
+	_, err := n.Cancel(t.Context(), key, stream.Stop{Run: rec.Run})
+	require.NoError(t, err)
+	wait(t, c.ctx.Done(), "the owner to hear of the stop")
+	close(n.spy.hold)
+	s := r.settled()
+	require.Equal(t, "cancelled", s.Outcome)
+	require.Contains(t, string(s.Rows[1]), `"logged"`)
+}
