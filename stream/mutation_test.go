@@ -127,6 +127,7 @@ func attach(t *testing.T, h *stream.Hub, cursor string) (*stream.Subscription, s
 	t.Helper()
 	s, v, err := h.Attach(t.Context(), key, cursor, func() {})
 	require.NoError(t, err)
+	synctest.Wait() // the feed is at rest: what a test offers is not in its store
 	return s, v
 }
 
