@@ -140,12 +140,19 @@ func (h *Held) answered(asked time.Duration, run string, r Renewed) {
 	switch r.Status {
 	case RenewOK:
 		h.due = asked + jitter(h.k.cfg.RenewEvery)
+		lapsed := int64(now) >= h.sureUntil.Load()
 		sure := asked + h.k.cfg.TTL - h.k.cfg.Margin
 		if int64(sure) > h.sureUntil.Load() {
 			h.sureUntil.Store(int64(sure))
 		}
 		if now < sure {
 			turned = h.turn(false)
+			if lapsed && !turned {
+				select {
+				case h.changed <- struct{}{}:
+				default:
+				}
+			}
 		}
 	default:
 		// Soon again: several tries must fit between a missed renewal and the doubt.

@@ -169,7 +169,8 @@ func (f *feed) merge(after EntryID, page Page) bool {
 		if e.ID.Compare(f.pos) <= 0 {
 			continue // an offer was quicker
 		}
-		follows := e.Kind == KindMarker && e.ID.Seq == f.pos.Seq || e.Kind != KindMarker && e.ID.Seq == f.pos.Seq+1
+		follows := e.Kind == KindMarker && e.ID.Seq == f.pos.Seq || e.Kind != KindMarker && e.ID.Seq == f.pos.Seq+1 &&
+			(e.ID.Epoch == f.pos.Epoch || page.Head.Before == f.head.CursorAt(f.pos.Seq).ID)
 		switch {
 		case follows || f.pos.IsZero():
 		case f.whole:
@@ -216,6 +217,9 @@ func (f *feed) restart() {
 
 // take appends one entry that follows the position.
 func (f *feed) take(e Entry) {
+	if e.Kind != KindMarker && e.ID.Epoch != f.pos.Epoch && f.pos != (EntryID{}) { // the marker was trimmed
+		f.head.Fences = addFence(f.head.Fences, Fence{Epoch: e.ID.Epoch, First: e.ID.Seq})
+	}
 	f.pos = e.ID
 	switch e.Kind {
 	case KindMarker:

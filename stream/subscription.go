@@ -286,7 +286,7 @@ func (f *feed) place(v View, notify func()) (*Subscription, View, bool) {
 
 func (f *feed) covers(v View) bool {
 	c := v.Cursor
-	return f.loaded && f.head.Incarnation == c.Incarnation && c.ID.Seq <= f.pos.Seq &&
+	return f.loaded && f.head.Accepts(c, f.pos) &&
 		(len(f.window) == 0 || c.ID.Seq+1 >= f.window[0].ID.Seq)
 }
 

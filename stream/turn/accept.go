@@ -85,7 +85,13 @@ func (a *actor) commit(plan regen.Plan, r *run, more []stream.Entry) (stream.Rec
 		}
 	}
 	ch.Accept = &stream.Accept{Run: r.id, Key: r.req.cmd.Key, Hash: r.req.hash, Receipt: rec}
+	before := a.owed
+	a.owed = r.id // while it is open the run may exist
 	res, err := a.write(&ch.Change)
+	var open *endError
+	if !errors.As(err, &open) {
+		a.owed = before
+	}
 	if err != nil {
 		return stream.Receipt{}, err
 	}

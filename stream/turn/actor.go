@@ -269,11 +269,8 @@ func (a *actor) letGo(why error) {
 		a.e.cfg.Logger.Info("session let go", "session", a.key.Session, "epoch", a.held.Epoch(), "why", why)
 	}
 	if a.run != nil || a.owed != "" {
-		var fenced *stream.FencedError
-		if !errors.As(why, &fenced) {
-			a.held.Abandon() // the run is still the writeback owner: recovery settles it
-			return
-		}
+		a.held.Abandon() // the run is still the writeback owner: recovery settles it
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.e.ctx), callLimit)
 	defer cancel()

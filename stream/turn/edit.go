@@ -43,6 +43,13 @@ func (a *actor) edit(plan regen.Plan, req request, m regen.Mint) (stream.Receipt
 		return rec, nil
 	case stream.StatusKnown:
 		return repeat(res.Known, req)
+	case stream.StatusConflict:
+		if a.run != nil { // the store lost something: the run is stated again, the edit comes again
+			if err := a.restate(); err != nil {
+				return stream.Receipt{}, err
+			}
+			return stream.Receipt{}, errRetry
+		}
 	}
 	return stream.Receipt{}, a.unexpected(string(req.cmd.Op), res)
 }

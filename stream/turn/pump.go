@@ -107,6 +107,10 @@ func (a *actor) resolve() error {
 			a.again(false)
 			return nil
 		}
+		if a.run.stopped || a.run.cut != "" {
+			a.inflight, a.attempts = nil, 0 // it is not in the log, and nobody has seen it
+			return a.pump()
+		}
 		a.send()
 		return nil
 	}

@@ -109,7 +109,7 @@ func (a *actor) acceptAgain(r *run) error {
 	if err != nil {
 		return latch(fmt.Errorf("accept again: %w", err))
 	}
-	_, err = a.commit(plan, r, r.said())
+	err = a.insist(func() error { _, err := a.commit(plan, r, r.said()); return err })
 	var end *endError
 	switch {
 	case errors.As(err, &end):
