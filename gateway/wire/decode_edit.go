@@ -52,6 +52,9 @@ func (c *Command) rename(r *raws) error {
 	if err := str("title", r.title, &c.Title); err != nil {
 		return err
 	}
+	if c.Title == "" {
+		return badf("title is empty")
+	}
 	if len(c.Title) > MaxTitle {
 		return badf("title is longer than %d bytes", MaxTitle)
 	}
