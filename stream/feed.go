@@ -66,9 +66,7 @@ func (f *feed) run() {
 			poll.Stop()
 		case <-poll.C:
 		}
-		if failed = f.catchUp(f.ctx) != nil; !failed {
-			f.resetStale(f.ctx)
-		}
+		failed = f.catchUp(f.ctx) != nil || !f.resetStale(f.ctx)
 	}
 }
 

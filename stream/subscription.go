@@ -293,28 +293,28 @@ func (f *feed) covers(v View) bool {
 // goneIncarnation stands in the cursor of a session that the store lost. No log has it.
 const goneIncarnation = "gone"
 
-// resetStale reads the document once for all readers that need it.
-func (f *feed) resetStale(ctx context.Context) {
+// resetStale reads the document once for all readers that need it. It says no when that could not be done yet: a little later, not at once.
+func (f *feed) resetStale(ctx context.Context) (steady bool) {
 	f.mu.Lock()
 	stale := f.stale
 	f.mu.Unlock()
 	if !stale {
-		return
+		return true
 	}
 	snap, err := f.hub.log.Read(ctx, f.key, Query{})
 	if err != nil {
-		return // the poll tries again
+		return false
 	}
 	v := NewView(f.key.Session, snap)
 	gone := !snap.Head.Exists()
 	if gone && snap.Head.Incarnation != "" {
-		return // somebody has just acquired it: what comes of that wakes us
+		return true // somebody has just acquired it: what comes of that wakes us
 	}
 	if gone { // the store lost the session: nobody may wait for the end of its run
 		v = View{Session: f.key.Session, Document: &regen.Document{Session: f.key.Session}, Cursor: Cursor{Incarnation: goneIncarnation}}
 	}
 	if err := f.catchUp(ctx); err != nil {
-		return
+		return false
 	}
 	f.mu.Lock()
 	var ready []*Subscription
@@ -329,9 +329,9 @@ func (f *feed) resetStale(ctx context.Context) {
 				ready = append(ready, s)
 			}
 		}
-	} else {
-		f.wakeUp()
+		steady = true
 	}
 	f.mu.Unlock()
 	notifyAll(ready)
+	return steady
 }

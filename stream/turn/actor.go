@@ -134,6 +134,9 @@ func (a *actor) live() {
 	defer func() {
 		if p := recover(); p != nil {
 			a.e.cfg.Logger.Error("session actor panicked", "session", a.key.Session, "panic", p, "stack", string(debug.Stack()))
+			if a.held != nil {
+				a.held.Abandon() // nobody renews for an actor that is gone: recovery need not wait for the watchdog
+			}
 		}
 		a.e.forget(a)
 		a.err = err
